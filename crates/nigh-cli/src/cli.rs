@@ -1,0 +1,351 @@
+//! Every word of help.
+
+use clap::{Args, Parser, Subcommand};
+use nigh::names::Auto;
+use nigh::source::{Refresh, Signal, SignalScale};
+use nigh::task::{Negatives, SameLabelPairs};
+use nigh::{Decoder, Metric, Protocol, Task};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Stochastic Message Passing: graph neural networks that know where a node is and still what a node is
+#[derive(Debug, Parser)]
+#[command(name = "nigh", version, max_term_width = 100)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Threads to use; results have the same bits on any number [default: all cores]
+    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+
+    /// No progress and no remarks on stderr, only errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show what SMP is for, on the paper's communities and leaders (in under a minute)
+    Demo(Demo),
+    /// Train a model on a graph and report how good it is
+    #[command(after_help = TRAIN_EXAMPLES)]
+    Train(Box<Train>),
+    /// Measure a saved model again, on its own graph or on another
+    Evaluate(Evaluate),
+    /// Write the representation of every node of a graph
+    Embed(Embed),
+    /// Score pairs, list the most likely links of a node, or classify nodes
+    #[command(after_help = PREDICT_EXAMPLES)]
+    Predict(Predict),
+    /// The width d that Theorem 2 asks for on a graph, and the error measured
+    Certify(Certify),
+}
+
+const TRAIN_EXAMPLES: &str = "Examples:
+  nigh train communities --task link-prediction --model smp-linear
+  nigh train edges.csv --labels labels.csv --task node-classification --out model
+  nigh train edges.csv --config settings.toml --out model --resume
+
+Built-in graphs: grid, communities, leaders, leaders-community, leaders-status
+Models: smp-linear, smp-identity, smp-mlp, smp-linear-gcn-feat, smp-linear-gcn-both, sgc, gcn";
+
+const PREDICT_EXAMPLES: &str = "Examples:
+  nigh predict model edges.csv --pairs pairs.csv
+  nigh predict model edges.csv --node alice --top 10
+  nigh predict model edges.csv --out classes.csv      (a node-classification model)";
+
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Draw the nodes by their learnt representation, for SGC and for SMP (.svg or .png)
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+
+    /// Runs per figure
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    pub repeats: usize,
+
+    /// Passes over the training data
+    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
+    pub epochs: usize,
+
+    /// Root of all randomness
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A graph and what is known of its nodes.
+#[derive(Debug, Args)]
+pub struct Data {
+    /// A built-in name (grid, communities, leaders) or an edge list: two columns of ids and an optional
+    /// weight, separated by comma, tab or blanks
+    #[arg(value_name = "GRAPH")]
+    pub graph: String,
+
+    /// Node features, csv or tsv: id, then numbers
+    #[arg(long, value_name = "FILE")]
+    pub features: Option<PathBuf>,
+
+    /// Node labels, csv or tsv: id, label
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Train {
+    #[command(flatten)]
+    pub data: Data,
+
+    /// Save the best model to this new folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Go on where a killed run with the same settings and --out stopped
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+
+    /// Keep a checkpoint every N epochs [default: every 3 seconds]
+    #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true)]
+    pub checkpoint_every: Option<usize>,
+
+    /// Settings in a TOML file, by the names of the options below; the command line goes first
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// The fields of `nigh::Config`, each of which may be left out.
+#[derive(Debug, Default, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[command(next_help_heading = "Settings (also in the TOML file)")]
+pub struct Settings {
+    /// link-prediction, node-classification, pairwise-node-classification or graph-reconstruction
+    /// [default: link-prediction]
+    #[arg(long, value_name = "TASK")]
+    pub task: Option<Task>,
+
+    /// A model of the catalog [default: smp-linear]
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+
+    /// strict, or published: cosine scores and loose negatives, as the paper's figures were made
+    /// [default: strict]
+    #[arg(long, value_name = "PROTOCOL")]
+    pub protocol: Option<Protocol>,
+
+    /// Propagation steps or layers K [default: 2]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    pub hops: Option<usize>,
+
+    /// Width of hidden layers and of the representation [default: 32]
+    #[arg(long, value_name = "W", allow_negative_numbers = true)]
+    pub width: Option<usize>,
+
+    /// Share of entries dropped between layers [default: 0.5]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub dropout: Option<f32>,
+
+    /// Distribution of the stochastic matrix E: gaussian, uniform, rademacher or sparse
+    /// [default: gaussian]
+    #[arg(long, value_name = "SIGNAL")]
+    pub signal: Option<Signal>,
+
+    /// Width d of the stochastic matrix E [default: 32]
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    pub signal_dim: Option<usize>,
+
+    /// Scale of E: auto, inverse-sqrt (d^-1/2) or unit [default: auto]
+    #[arg(long, value_name = "SCALE")]
+    pub signal_scale: Option<Auto<SignalScale>>,
+
+    /// Whether E stays: auto, fixed or resampled; a resampled model can embed graphs it has never seen
+    /// [default: auto]
+    #[arg(long, value_name = "REFRESH")]
+    pub refresh: Option<Auto<Refresh>>,
+
+    /// Score of a pair: auto, cosine, inner-product or hadamard-mlp [default: auto]
+    #[arg(long, value_name = "DECODER")]
+    pub decoder: Option<Auto<Decoder>>,
+
+    /// auto, auc, ap, hits@K, mrr, accuracy or macro-f1 [default: auto]
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<Auto<Metric>>,
+
+    /// Passes over the training data [default: 1000]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub epochs: Option<usize>,
+
+    /// Step of Adam [default: 0.01]
+    #[arg(long, value_name = "LR", allow_negative_numbers = true)]
+    pub learning_rate: Option<f32>,
+
+    /// L2 penalty on weights [default: 0.0005]
+    #[arg(long, value_name = "WD", allow_negative_numbers = true)]
+    pub weight_decay: Option<f32>,
+
+    /// Epoch after which the learning rate falls, 0 for never [default: 200]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub decay_at: Option<usize>,
+
+    /// Factor by which it falls [default: 0.1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub decay_factor: Option<f32>,
+
+    /// Longest gradient, 0 for any length [default: 0]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub clip_norm: Option<f32>,
+
+    /// Positive pairs per step, 0 for all at once [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub batch_size: Option<usize>,
+
+    /// Epochs between two evaluations [default: 5]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub evaluate_every: Option<usize>,
+
+    /// Runs, with seeds SEED, SEED+1, ... [default: 5]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub repeats: Option<usize>,
+
+    /// Root of all randomness [default: 1]
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    /// Share held out for validation [default: 0.1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub valid_fraction: Option<f32>,
+
+    /// Share held out for the test [default: 0.1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub test_fraction: Option<f32>,
+
+    /// Training nodes per class, 0 for shares [default: auto]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub train_per_class: Option<Auto<usize>>,
+
+    /// Validation nodes per class [default: auto]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub valid_per_class: Option<Auto<usize>>,
+
+    /// Test nodes per class, 0 for all the rest [default: auto]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub test_per_class: Option<Auto<usize>>,
+
+    /// auto, loose or exact [default: auto, by protocol]
+    #[arg(long, value_name = "KIND")]
+    pub train_negatives: Option<Auto<Negatives>>,
+
+    /// auto, loose or exact [default: auto, by protocol]
+    #[arg(long, value_name = "KIND")]
+    pub evaluation_negatives: Option<Auto<Negatives>>,
+
+    /// Positives of pairwise classification: auto, all or sampled [default: auto]
+    #[arg(long, value_name = "CHOICE")]
+    pub same_label_pairs: Option<Auto<SameLabelPairs>>,
+}
+
+#[derive(Debug, Args)]
+pub struct Evaluate {
+    /// A folder that `nigh train --out` wrote
+    #[arg(value_name = "DIR")]
+    pub model: PathBuf,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Embed {
+    /// A folder that `nigh train --out` wrote
+    #[arg(value_name = "DIR")]
+    pub model: PathBuf,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    /// Where to write: .npy (ids in FILE.ids.txt), .csv or .safetensors
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Predict {
+    /// A folder that `nigh train --out` wrote
+    #[arg(value_name = "DIR")]
+    pub model: PathBuf,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    /// Score the pairs of this file: two columns of ids
+    #[arg(long, value_name = "FILE", conflicts_with = "node")]
+    pub pairs: Option<PathBuf>,
+
+    /// List the most likely links of this node
+    #[arg(long, value_name = "ID")]
+    pub node: Option<String>,
+
+    /// How many links to list
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "node", allow_negative_numbers = true)]
+    pub top: usize,
+
+    /// List links that exist already as well, and mark them
+    #[arg(long, requires = "node")]
+    pub include_existing: bool,
+
+    /// Write csv here instead of to stdout
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Certify {
+    #[command(flatten)]
+    pub data: Data,
+
+    /// Largest error of the estimated proximity
+    #[arg(long, value_name = "E", default_value_t = 0.1, allow_negative_numbers = true)]
+    pub epsilon: f64,
+
+    /// Probability with which it may be larger
+    #[arg(long, value_name = "D", default_value_t = 0.05, allow_negative_numbers = true)]
+    pub delta: f64,
+
+    /// Propagation steps K
+    #[arg(long, value_name = "K", default_value_t = 2, allow_negative_numbers = true)]
+    pub hops: usize,
+
+    /// Width of E to measure [default: the width that the theorem asks for]
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    pub signal_dim: Option<usize>,
+
+    /// Distribution of E: gaussian, uniform, rademacher or sparse
+    #[arg(long, value_name = "SIGNAL", default_value = "gaussian")]
+    pub signal: Signal,
+
+    /// Pairs to measure
+    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
+    pub pairs: usize,
+
+    /// Root of all randomness
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,97 @@
+//! `nigh certify`: what Theorem 2 promises on a graph, and what is measured there.
+
+use super::{load, print, print_json};
+use crate::cli::Certify;
+use crate::progress;
+use anyhow::Result;
+use nigh::graph::proximity;
+use nigh::report::table::Table;
+use nigh::{Error, Operator};
+use serde_json::json;
+
+pub fn run(options: &Certify, quiet: bool) -> Result<()> {
+    let Certify { epsilon, delta, hops, signal, pairs, seed, .. } = *options;
+    if !(epsilon.is_finite() && epsilon > 0.0) {
+        return Err(Error::setting("epsilon", epsilon, "expected a number above 0").into());
+    }
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(Error::setting("delta", delta, "expected a probability between 0 and 1").into());
+    }
+    let counts =
+        [("hops", hops, 16), ("pairs", pairs, 1 << 24), ("signal-dim", options.signal_dim.unwrap_or(1), 1 << 22)];
+    for (name, value, most) in counts {
+        if !(1..=most).contains(&value) {
+            return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")).into());
+        }
+    }
+    let dataset = load(&options.data, quiet)?;
+    let graph = &dataset.samples[0].graph;
+    let operator = Operator::symmetric(graph.clone());
+    let (max_norm, _) = proximity::max_row_norm(&operator, hops);
+    let asked = proximity::sufficient_width(max_norm, epsilon, delta).ceil();
+    let dim = match options.signal_dim {
+        Some(dim) => dim,
+        None if asked <= f64::from(1 << 22) => asked as usize,
+        None => {
+            return Err(Error::setting(
+                "epsilon",
+                epsilon,
+                format!("it asks for d = {asked:.0}; a larger one is needed to measure"),
+            )
+            .into());
+        }
+    };
+    let bar = progress::bar(dim as u64, quiet).with_prefix("columns of E");
+    let sample = proximity::sample_pairs(graph, hops, pairs, seed);
+    let measured =
+        proximity::measure(&operator, hops, signal, dim, &sample, seed, |done| bar.set_position(done as u64));
+    bar.finish_and_clear();
+    let within = measured.iter().filter(|pair| pair.error() < epsilon).count() as f64 / measured.len() as f64;
+    let mut errors: Vec<f64> = measured.iter().map(|pair| pair.error()).collect();
+    errors.sort_by(f64::total_cmp);
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let quantile = errors[((1.0 - delta) * (errors.len() - 1) as f64).round() as usize];
+    let largest = errors[errors.len() - 1];
+    if options.json {
+        return print_json(&json!({
+            "dataset": dataset.name,
+            "num_nodes": graph.num_nodes(),
+            "num_edges": graph.num_edges(),
+            "hops": hops,
+            "epsilon": epsilon,
+            "delta": delta,
+            "max_row_norm": max_norm,
+            "sufficient_width": asked,
+            "signal": signal,
+            "signal_dim": dim,
+            "num_pairs": errors.len(),
+            "mean_error": mean,
+            "quantile_error": quantile,
+            "max_error": largest,
+            "share_within_epsilon": within,
+        }));
+    }
+    let mut table = Table::new(&["error of <Ẽ_i, Ẽ_j>", &format!("at d = {dim}")]);
+    table.row(&["mean".to_string(), format!("{mean:.5}")]);
+    table.row(&[format!("{:.4} quantile", 1.0 - delta), format!("{quantile:.5}")]);
+    table.row(&["largest".to_string(), format!("{largest:.5}")]);
+    table.row(&[format!("share below {epsilon}"), format!("{within:.4}")]);
+    let verdict = match (dim as f64 >= asked, within > 1.0 - delta) {
+        (true, true) => format!("The promise of {:.4} holds.", 1.0 - delta),
+        (false, true) => {
+            "The theorem asks for more, but this width is enough here: its bound is not tight.".to_string()
+        }
+        (_, false) => "This width is not enough on this graph.".to_string(),
+    };
+    print(&format!(
+        "{}: {} nodes, {} edges, K = {hops}\n\n\
+         max |row of Ã^{hops}|        {max_norm:.4}\n\
+         Theorem 2 asks for d >= {asked:.0}   (epsilon = {epsilon}, delta = {delta})\n\n\
+         Measured with a {signal} E against the exact proximity of {} pairs that {hops} steps each way can join:\n\n\
+         {table}\n{verdict}\n",
+        dataset.name,
+        graph.num_nodes(),
+        graph.num_edges(),
+        errors.len(),
+    ))
+}

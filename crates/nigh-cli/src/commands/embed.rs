@@ -1,0 +1,19 @@
+//! `nigh embed`: a vector per node.
+
+use super::{load, say};
+use crate::cli::Embed;
+use anyhow::Result;
+use nigh::Trained;
+
+pub fn run(options: &Embed, quiet: bool) -> Result<()> {
+    let mut trained = Trained::load(&options.model)?;
+    let dataset = load(&options.data, quiet)?;
+    let applied = trained.over(&dataset)?;
+    say(&applied.notes, quiet);
+    let embedding = applied.into_embedding();
+    let [rows, cols] = embedding.matrix.shape();
+    let files = embedding.write(&options.out)?;
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    say(&[format!("{rows} nodes, {cols} numbers each: {}", files.join(", "))], quiet);
+    Ok(())
+}

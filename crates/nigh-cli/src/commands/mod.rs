@@ -1,0 +1,77 @@
+//! One file per command; here what they share.
+
+mod certify;
+mod demo;
+mod embed;
+mod evaluate;
+mod predict;
+mod train;
+
+use crate::cli::{Command, CommandLine, Data};
+use anyhow::{Context, Result};
+use nigh::{Dataset, Error};
+use std::io::Write;
+
+/// Runs a command on as many threads as asked for.
+pub fn run(command_line: CommandLine) -> Result<()> {
+    let CommandLine { command, threads, quiet } = command_line;
+    if let Some(threads) = threads {
+        if !(1..=1024).contains(&threads) {
+            return Err(Error::setting("threads", threads, "expected a whole number from 1 to 1024").into());
+        }
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("threads can't be started")?;
+    }
+    match command {
+        Command::Demo(options) => demo::run(&options, quiet),
+        Command::Train(options) => train::run(&options, quiet),
+        Command::Evaluate(options) => evaluate::run(&options, quiet),
+        Command::Embed(options) => embed::run(&options, quiet),
+        Command::Predict(options) => predict::run(&options, quiet),
+        Command::Certify(options) => certify::run(&options, quiet),
+    }
+}
+
+/// Loads the graph that the user named and passes on what is to be said about it.
+fn load(data: &Data, quiet: bool) -> Result<Dataset> {
+    let dataset = Dataset::load(&data.graph, data.features.as_deref(), data.labels.as_deref())?;
+    say(&dataset.notes, quiet);
+    Ok(dataset)
+}
+
+/// Remarks for the user, beside the results.
+fn say(notes: &[String], quiet: bool) {
+    if !quiet {
+        notes.iter().for_each(|note| eprintln!("note: {note}"));
+    }
+}
+
+/// Results go to stdout, and a closed pipe is reported instead of panicking.
+fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+fn print_json(value: &serde_json::Value) -> Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// The most memory that this process has held.
+fn peak_rss_bytes() -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: getrusage fills the structure it is given, and zeroed memory is a valid one.
+        let usage = unsafe {
+            if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
+                return None;
+            }
+            usage.assume_init()
+        };
+        // Linux counts in KiB, macOS in bytes.
+        let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+        u64::try_from(usage.ru_maxrss).ok().map(|peak| peak * unit)
+    }
+    #[cfg(not(unix))]
+    None
+}

@@ -1,0 +1,52 @@
+//! The command `nigh`: see `cli.rs` for every word of its help.
+
+mod cli;
+mod commands;
+mod progress;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let command_line = cli::CommandLine::parse();
+    match commands::run(command_line) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A reader that has seen enough, such as `head`, is no failure.
+            if is_broken_pipe(&error) {
+                return ExitCode::SUCCESS;
+            }
+            eprintln!("error: {error}");
+            error.chain().skip(1).for_each(|cause| eprintln!("  caused by: {cause}"));
+            if let Some(hint) = hint(&error) {
+                eprintln!("hint: {hint}");
+            }
+            ExitCode::from(if is_wrong_usage(&error) { 2 } else { 1 })
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// A value on the command line that is out of range is wrong usage; one inside a file is a failure.
+fn is_wrong_usage(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<nigh::Error>() {
+        Some(nigh::Error::Setting { .. }) => true,
+        Some(nigh::Error::UnknownName { kind, .. }) => *kind != "graph" && *kind != "class",
+        _ => false,
+    }
+}
+
+fn hint(error: &anyhow::Error) -> Option<String> {
+    match error.downcast_ref::<nigh::Error>()? {
+        nigh::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            let names: Vec<&str> = nigh::dataset::BUILT_IN.iter().map(|known| known.0).collect();
+            Some(format!("a graph is an edge-list file or one of {}", names.join(", ")))
+        }
+        nigh::Error::Artefact { .. } => Some("`nigh train ... --out DIR` writes a new one".into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,326 @@
+//! 0. Data: graphs with features, labels and ids, generated or read.
+
+pub mod edge_list;
+pub mod generate;
+mod table;
+
+use crate::error::{Error, Result};
+use crate::graph::{Cleaning, Graph};
+use crate::model::Features;
+use crate::names::one_of;
+use crate::source::SignalScale;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a model learns from: one graph, or several for inductive work.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    /// A built-in name, or the name of the file.
+    pub name: String,
+    /// The graphs.
+    pub samples: Vec<Sample>,
+    /// The word for each class.
+    pub class_names: Vec<String>,
+    /// What the paper does on these data and nowhere else.
+    pub customs: Customs,
+    /// Remarks for the user on what was read and tidied.
+    pub notes: Vec<String>,
+}
+
+/// One graph with what is known about its nodes.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// All known edges.
+    pub graph: Arc<Graph>,
+    /// `F`.
+    pub features: Features,
+    /// The class of each node, where it is known.
+    pub labels: Option<Arc<[Option<u32>]>>,
+    /// What the user calls the nodes.
+    pub ids: Arc<Ids>,
+    /// The number by which each node's signal is drawn, where it is not the node's own (`Dataset::aligned`).
+    pub signal_rows: Option<Arc<[u32]>>,
+}
+
+/// Choices that belong to a dataset of the paper (protocol: "Data").
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Customs {
+    /// The proof of concept keeps `E` at unit scale.
+    pub signal_scale: Option<SignalScale>,
+    /// Labelled nodes per class for training, validation and test; 0 for the test part means all the rest.
+    pub per_class: Option<[usize; 3]>,
+}
+
+/// The names of nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ids {
+    /// Nodes are called `0`, `1`, ...
+    Numbers(usize),
+    /// Nodes have names of their own.
+    Names(Vec<String>),
+}
+
+impl Ids {
+    /// How many nodes.
+    pub fn len(&self) -> usize {
+        match self {
+            Ids::Numbers(len) => *len,
+            Ids::Names(names) => names.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: usize) -> Cow<'_, str> {
+        match self {
+            Ids::Numbers(_) => Cow::Owned(node.to_string()),
+            Ids::Names(names) => Cow::Borrowed(&names[node]),
+        }
+    }
+
+    /// The nodes behind the names.
+    pub fn lookup(&self) -> HashMap<Cow<'_, str>, u32> {
+        (0..self.len()).map(|node| (self.name(node), node as u32)).collect()
+    }
+}
+
+/// The graphs that need no file.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("grid", "20 × 20 grid, 400 nodes, no features"),
+    ("communities", "20 cliques of 20 in a ring, 1 % of the edges rewired; label = clique"),
+    ("leaders", "400 nodes in 10 communities, active or inactive; label = both"),
+    ("leaders-community", "the same graph; label = community"),
+    ("leaders-status", "the same graph; label = active or inactive"),
+];
+
+/// Built-in graphs are the same for everyone.
+const BUILT_IN_SEED: u64 = 1;
+
+impl Dataset {
+    /// A built-in name or an edge-list file, with optional files of features and labels.
+    pub fn load(name: &str, features: Option<&Path>, labels: Option<&Path>) -> Result<Dataset> {
+        let is_built_in = BUILT_IN.iter().any(|known| known.0 == name);
+        if is_built_in {
+            if let Some(path) = features.or(labels) {
+                return Err(Error::Data(format!(
+                    "`{name}` is built in and brings its own features and labels; {} can't be added",
+                    path.display()
+                )));
+            }
+            return Dataset::built_in(name);
+        }
+        let path = Path::new(name);
+        if !path.exists() && !name.contains(['/', '\\', '.']) {
+            // Not there, and it does not look like a file either: probably a slip in a built-in name.
+            let known: Vec<&str> = BUILT_IN.iter().map(|known| known.0).collect();
+            one_of("graph", name, &known)?;
+        }
+        Dataset::from_files(path, features, labels)
+    }
+
+    /// One of `BUILT_IN`.
+    pub fn built_in(name: &str) -> Result<Dataset> {
+        let known: Vec<&str> = BUILT_IN.iter().map(|known| known.0).collect();
+        one_of("graph", name, &known)?;
+        let customs = Customs { signal_scale: Some(SignalScale::Unit), per_class: Some([5, 5, 0]) };
+        Ok(match name {
+            "grid" => Dataset::from_graph(name, generate::grid(20, 20)),
+            "communities" => {
+                let generated = generate::communities(20, 20, 0.01, BUILT_IN_SEED);
+                let dataset = Dataset::from_graph(name, generated.graph);
+                let customs = Customs { per_class: Some([5, 5, 10]), ..Customs::default() };
+                let words = (0..20).map(|c| format!("clique-{c}")).collect();
+                Dataset { customs, ..dataset.with_labels(&generated.labels, words) }
+            }
+            leaders => {
+                let generated = generate::leaders(&generate::Leaders::default(), BUILT_IN_SEED);
+                let dataset = Dataset { customs, ..Dataset::from_graph(name, generated.graph) };
+                let status = |active: u32| if active == 1 { "active" } else { "inactive" };
+                match leaders {
+                    "leaders-community" => {
+                        dataset.with_labels(&generated.community, (0..10).map(|c| format!("community-{c}")).collect())
+                    }
+                    "leaders-status" => {
+                        dataset.with_labels(&generated.active, (0..2).map(|s| status(s).to_string()).collect())
+                    }
+                    _ => {
+                        let both = generated.community.iter().zip(&generated.active).map(|(c, a)| 2 * c + a);
+                        let words = (0..20).map(|class| format!("community-{}-{}", class / 2, status(class % 2)));
+                        dataset.with_labels(&both.collect::<Vec<_>>(), words.collect())
+                    }
+                }
+            }
+        })
+    }
+
+    /// A graph without features or labels, its nodes called by their numbers.
+    pub fn from_graph(name: &str, graph: Graph) -> Dataset {
+        let n = graph.num_nodes();
+        let sample = Sample {
+            graph: graph.into(),
+            features: Features::constant(n),
+            labels: None,
+            ids: Ids::Numbers(n).into(),
+            signal_rows: None,
+        };
+        Dataset {
+            name: name.to_string(),
+            samples: vec![sample],
+            class_names: Vec::new(),
+            customs: Customs::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// With a class for every node of the only graph.
+    pub fn with_labels(mut self, labels: &[u32], class_names: Vec<String>) -> Dataset {
+        assert_eq!(labels.len(), self.samples[0].graph.num_nodes(), "one label per node");
+        assert!(labels.iter().all(|&label| (label as usize) < class_names.len()), "a name per class");
+        self.samples[0].labels = Some(labels.iter().map(|&label| Some(label)).collect());
+        self.class_names = class_names;
+        self
+    }
+
+    /// An edge list with optional features and labels.
+    pub fn from_files(edges: &Path, features: Option<&Path>, labels: Option<&Path>) -> Result<Dataset> {
+        let list = edge_list::read(edges)?;
+        let mut notes = Vec::new();
+        let mut nodes = list.nodes;
+        let listed = nodes.names.len();
+        let rows = features.map(|path| table::read_features(path, &mut nodes)).transpose()?;
+        if nodes.names.len() > listed {
+            let isolated = nodes.names.len() - listed;
+            notes.push(format!("{isolated} nodes have features but no edge; they are kept, isolated"));
+        }
+        let n = nodes.names.len();
+        let (graph, cleaning) = match &list.weights {
+            None => Graph::from_edges(n, &list.edges)?,
+            Some(weights) => Graph::from_weighted_edges(n, &list.edges, weights)?,
+        };
+        if graph.num_edges() == 0 {
+            return Err(Error::file(edges, "no edge between two different nodes; message passing needs some"));
+        }
+        notes.extend(remarks(cleaning));
+        let features = match (rows, features) {
+            (Some(rows), Some(path)) => rows.into_features(path, &nodes)?,
+            _ => Features::constant(n),
+        };
+        let mut class_names = Vec::new();
+        let labels = match labels {
+            Some(path) => {
+                let read = table::read_labels(path, &nodes)?;
+                class_names = read.class_names;
+                Some(read.labels.into())
+            }
+            None => None,
+        };
+        let ids = Ids::Names(nodes.names).into();
+        let name = edges.file_name().unwrap_or(edges.as_os_str()).to_string_lossy().into_owned();
+        let sample = Sample { graph: graph.into(), features, labels, ids, signal_rows: None };
+        Ok(Dataset { name, samples: vec![sample], class_names, customs: Customs::default(), notes })
+    }
+
+    /// The same data with nodes in the order in which a model first met them, and new nodes behind; also the number
+    /// of nodes that the model knows. Each known node keeps its signal, whatever the order of the lines in a file.
+    pub fn aligned(&self, known: &Ids) -> Result<(Dataset, usize)> {
+        let [sample] = &self.samples[..] else { return Ok((self.clone(), 0)) };
+        let numbers = known.lookup();
+        let mut order: Vec<(u32, u32)> = Vec::with_capacity(sample.ids.len());
+        let mut next_new = known.len() as u32;
+        let mut num_known = 0;
+        for node in 0..sample.ids.len() {
+            let row = numbers.get(&sample.ids.name(node)).copied().inspect(|_| num_known += 1);
+            order.push((
+                row.unwrap_or_else(|| {
+                    next_new += 1;
+                    next_new - 1
+                }),
+                node as u32,
+            ));
+        }
+        order.sort_unstable();
+        let nodes: Vec<u32> = order.iter().map(|entry| entry.1).collect();
+        let ids = match sample.ids.as_ref() {
+            Ids::Numbers(_) if nodes.is_sorted() => sample.ids.as_ref().clone(),
+            ids => Ids::Names(nodes.iter().map(|&node| ids.name(node as usize).into_owned()).collect()),
+        };
+        let aligned = Sample {
+            graph: sample.graph.permute(&nodes)?.into(),
+            features: sample.features.permute_rows(&nodes),
+            labels: sample.labels.as_ref().map(|labels| nodes.iter().map(|&node| labels[node as usize]).collect()),
+            ids: ids.into(),
+            signal_rows: Some(order.iter().map(|entry| entry.0).collect()),
+        };
+        Ok((Dataset { samples: vec![aligned], ..self.clone() }, num_known))
+    }
+
+    /// The same data with classes numbered as a model numbers them.
+    pub fn with_classes(mut self, class_names: &[String]) -> Result<Dataset> {
+        let mut numbers = Vec::new();
+        for name in &self.class_names {
+            let number = class_names.iter().position(|known| known == name);
+            let unknown = || Error::UnknownName { kind: "class", name: name.clone(), known: class_names.to_vec() };
+            numbers.push(number.ok_or_else(unknown)? as u32);
+        }
+        for sample in &mut self.samples {
+            let renumbered = |labels: &Arc<[Option<u32>]>| -> Arc<[Option<u32>]> {
+                labels.iter().map(|label| label.map(|class| numbers[class as usize])).collect()
+            };
+            sample.labels = sample.labels.as_ref().map(renumbered);
+        }
+        self.class_names = class_names.to_vec();
+        Ok(self)
+    }
+
+    /// `N`, over all graphs.
+    pub fn num_nodes(&self) -> usize {
+        self.samples.iter().map(|sample| sample.graph.num_nodes()).sum()
+    }
+
+    /// `M`, over all graphs.
+    pub fn num_edges(&self) -> usize {
+        self.samples.iter().map(|sample| sample.graph.num_edges()).sum()
+    }
+}
+
+fn remarks(cleaning: Cleaning) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if cleaning.duplicates > 0 {
+        remarks.push(format!("{} repeated edges (either direction) were merged", cleaning.duplicates));
+    }
+    if cleaning.self_loops > 0 {
+        remarks.push(format!("{} self loops were dropped; the operator gives every node its own", cleaning.self_loops));
+    }
+    remarks
+}
+
+/// Nodes in the order of their first mention.
+#[derive(Debug, Default)]
+pub(crate) struct Nodes {
+    pub names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Nodes {
+    /// The number of a node, given out at its first mention.
+    pub fn number(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name.to_string());
+        self.numbers.insert(name.to_string(), number);
+        number
+    }
+
+    /// The number of a node that has been mentioned.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.numbers.get(name).copied()
+    }
+}

@@ -1,0 +1,303 @@
+//! 1. The graph: who is linked to whom, each link stored once per direction, four bytes each (eight with weights).
+
+pub mod operator;
+pub mod proximity;
+
+pub use operator::Operator;
+
+use crate::error::{Error, Result};
+use sha2::{Digest, Sha256};
+
+/// An undirected graph in compressed sparse rows: the neighbours of `i` are a sorted slice, without `i` itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Graph {
+    offsets: Vec<usize>,
+    neighbours: Vec<u32>,
+    weights: Option<Vec<f32>>,
+}
+
+/// What was tidied away while a graph was built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cleaning {
+    /// Links from a node to itself, dropped: the operator adds one to every node anyway.
+    pub self_loops: usize,
+    /// Repetitions of a link, in either direction, merged into one.
+    pub duplicates: usize,
+}
+
+impl Graph {
+    /// An unweighted graph on nodes `0..num_nodes`; nodes without an edge stay, isolated.
+    ///
+    /// ```
+    /// let (graph, cleaning) = nigh::Graph::from_edges(4, &[[0, 1], [1, 0], [1, 2], [2, 2]])?;
+    /// assert_eq!(graph.num_edges(), 2);
+    /// assert_eq!(graph.neighbours(1), [0, 2]);
+    /// assert_eq!((cleaning.duplicates, cleaning.self_loops), (1, 1));
+    /// # Ok::<(), nigh::Error>(())
+    /// ```
+    pub fn from_edges(num_nodes: usize, edges: &[[u32; 2]]) -> Result<(Graph, Cleaning)> {
+        Graph::build(num_nodes, edges, None)
+    }
+
+    /// A graph with a positive weight per edge. Of a repeated edge the largest weight stays, so that a list which holds
+    /// both directions means the same as a list that holds one.
+    pub fn from_weighted_edges(num_nodes: usize, edges: &[[u32; 2]], weights: &[f32]) -> Result<(Graph, Cleaning)> {
+        if edges.len() != weights.len() {
+            return Err(Error::Data(format!("{} edges come with {} weights", edges.len(), weights.len())));
+        }
+        if let Some(at) = weights.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
+            let problem = format!("edge {at} has weight {}; a weight must be a positive number", weights[at]);
+            return Err(Error::Data(problem));
+        }
+        Graph::build(num_nodes, edges, Some(weights))
+    }
+
+    fn build(num_nodes: usize, edges: &[[u32; 2]], weights: Option<&[f32]>) -> Result<(Graph, Cleaning)> {
+        if num_nodes > u32::MAX as usize {
+            return Err(Error::Data(format!("{num_nodes} nodes are more than 32-bit ids can number")));
+        }
+        if let Some(edge) = edges.iter().find(|edge| edge.iter().any(|&end| end as usize >= num_nodes)) {
+            let [a, b] = edge;
+            return Err(Error::Data(format!("edge {a}-{b} names a node beyond the {num_nodes} nodes of the graph")));
+        }
+        // Counting sort by node, then sort and merge within each row.
+        let mut offsets = vec![0usize; num_nodes + 1];
+        let mut cleaning = Cleaning::default();
+        for &[a, b] in edges {
+            if a == b {
+                cleaning.self_loops += 1;
+            } else {
+                offsets[a as usize + 1] += 1;
+                offsets[b as usize + 1] += 1;
+            }
+        }
+        (0..num_nodes).for_each(|i| offsets[i + 1] += offsets[i]);
+        let mut next = offsets.clone();
+        let mut neighbours = vec![0u32; offsets[num_nodes]];
+        let mut row_weights = weights.map(|_| vec![0f32; neighbours.len()]);
+        for (at, &[a, b]) in edges.iter().enumerate().filter(|(_, [a, b])| a != b) {
+            for (from, to) in [(a, b), (b, a)] {
+                let slot = next[from as usize];
+                next[from as usize] += 1;
+                neighbours[slot] = to;
+                if let (Some(out), Some(weights)) = (&mut row_weights, weights) {
+                    out[slot] = weights[at];
+                }
+            }
+        }
+        let kept = match &mut row_weights {
+            None => merge_rows(&mut offsets, &mut neighbours),
+            Some(weights) => merge_weighted_rows(&mut offsets, &mut neighbours, weights),
+        };
+        cleaning.duplicates = (neighbours.len() - kept) / 2;
+        neighbours.truncate(kept);
+        if cleaning.duplicates > 0 {
+            neighbours.shrink_to_fit();
+        }
+        if let Some(weights) = &mut row_weights {
+            weights.truncate(kept);
+        }
+        Ok((Graph { offsets, neighbours, weights: row_weights }, cleaning))
+    }
+
+    /// `N`.
+    pub fn num_nodes(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// `M`, each undirected edge counted once.
+    pub fn num_edges(&self) -> usize {
+        self.neighbours.len() / 2
+    }
+
+    /// The sorted neighbours of a node.
+    #[inline]
+    pub fn neighbours(&self, node: usize) -> &[u32] {
+        &self.neighbours[self.offsets[node]..self.offsets[node + 1]]
+    }
+
+    /// The weights beside `neighbours`, if the graph has any.
+    #[inline]
+    pub fn weights(&self, node: usize) -> Option<&[f32]> {
+        self.weights.as_ref().map(|weights| &weights[self.offsets[node]..self.offsets[node + 1]])
+    }
+
+    /// Whether edges carry weights.
+    pub fn is_weighted(&self) -> bool {
+        self.weights.is_some()
+    }
+
+    /// The number of neighbours of a node.
+    pub fn degree(&self, node: usize) -> usize {
+        self.offsets[node + 1] - self.offsets[node]
+    }
+
+    /// Whether two nodes are linked.
+    #[inline]
+    pub fn has_edge(&self, a: u32, b: u32) -> bool {
+        self.neighbours(a as usize).binary_search(&b).is_ok()
+    }
+
+    /// Every edge once, smaller end first, in order.
+    pub fn edges(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
+        (0..self.num_nodes()).flat_map(move |a| {
+            let row = self.neighbours(a);
+            let after = row.partition_point(|&b| (b as usize) <= a);
+            row[after..].iter().map(move |&b| [a as u32, b])
+        })
+    }
+
+    /// How many pairs of distinct nodes are not linked.
+    pub fn num_non_edges(&self) -> u64 {
+        let n = self.num_nodes() as u64;
+        n * n.saturating_sub(1) / 2 - self.num_edges() as u64
+    }
+
+    /// The graph on the same nodes with only the edges in `kept`, which must be edges of this graph.
+    pub fn with_edges(&self, kept: &[[u32; 2]]) -> Graph {
+        let (graph, _) = match &self.weights {
+            None => Graph::from_edges(self.num_nodes(), kept),
+            Some(_) => {
+                let weight = |&[a, b]: &[u32; 2]| {
+                    let at = self.neighbours(a as usize).binary_search(&b).expect("an edge of this graph");
+                    self.weights(a as usize).expect("the graph is weighted")[at]
+                };
+                Graph::from_weighted_edges(self.num_nodes(), kept, &kept.iter().map(weight).collect::<Vec<_>>())
+            }
+        }
+        .expect("edges of a valid graph");
+        graph
+    }
+
+    /// `P A P^T`: node `i` of the result is node `order[i]` of this graph.
+    pub fn permute(&self, order: &[u32]) -> Result<Graph> {
+        let n = self.num_nodes();
+        let mut position = vec![u32::MAX; n];
+        for (new, &old) in order.iter().enumerate() {
+            if old as usize >= n || position[old as usize] != u32::MAX {
+                return Err(Error::Data(format!("entry {new} of the order, {old}, is unknown or repeated")));
+            }
+            position[old as usize] = new as u32;
+        }
+        if order.len() != n {
+            return Err(Error::Data(format!("the order has {} entries but the graph has {n} nodes", order.len())));
+        }
+        let moved = |[a, b]: [u32; 2]| [position[a as usize], position[b as usize]];
+        let edges: Vec<_> = self.edges().map(moved).collect();
+        let (graph, _) = match &self.weights {
+            None => Graph::from_edges(n, &edges)?,
+            Some(_) => Graph::from_weighted_edges(n, &edges, &self.edge_weights())?,
+        };
+        Ok(graph)
+    }
+
+    /// Weights in the order of `edges`; all one for an unweighted graph.
+    pub fn edge_weights(&self) -> Vec<f32> {
+        let mut weights = Vec::with_capacity(self.num_edges());
+        for a in 0..self.num_nodes() {
+            let after = self.neighbours(a).partition_point(|&b| (b as usize) <= a);
+            match self.weights(a) {
+                Some(row) => weights.extend_from_slice(&row[after..]),
+                None => weights.resize(weights.len() + self.degree(a) - after, 1.0),
+            }
+        }
+        weights
+    }
+
+    /// A fingerprint of nodes, edges and weights.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update((self.num_nodes() as u64).to_le_bytes());
+        self.offsets.iter().for_each(|&offset| hash.update((offset as u64).to_le_bytes()));
+        self.neighbours.iter().for_each(|neighbour| hash.update(neighbour.to_le_bytes()));
+        self.weights.iter().flatten().for_each(|weight| hash.update(weight.to_le_bytes()));
+        crate::digest::hex(&hash.finalize())
+    }
+}
+
+/// Sorts every row, merges repetitions and closes the gaps. Returns how many entries are left.
+fn merge_rows(offsets: &mut [usize], neighbours: &mut [u32]) -> usize {
+    let mut kept = 0;
+    for node in 0..offsets.len() - 1 {
+        let (start, end) = (offsets[node], offsets[node + 1]);
+        neighbours[start..end].sort_unstable();
+        offsets[node] = kept;
+        for at in start..end {
+            if kept == offsets[node] || neighbours[kept - 1] != neighbours[at] {
+                neighbours[kept] = neighbours[at];
+                kept += 1;
+            }
+        }
+    }
+    *offsets.last_mut().expect("one offset more than nodes") = kept;
+    kept
+}
+
+/// As `merge_rows`; of equal neighbours the largest weight stays.
+fn merge_weighted_rows(offsets: &mut [usize], neighbours: &mut [u32], weights: &mut [f32]) -> usize {
+    let mut kept = 0;
+    let mut row: Vec<(u32, f32)> = Vec::new();
+    for node in 0..offsets.len() - 1 {
+        let (start, end) = (offsets[node], offsets[node + 1]);
+        row.clear();
+        row.extend(neighbours[start..end].iter().copied().zip(weights[start..end].iter().copied()));
+        // The heaviest of equal neighbours comes first, and the first stays.
+        row.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        row.dedup_by_key(|entry| entry.0);
+        offsets[node] = kept;
+        for &(neighbour, weight) in &row {
+            neighbours[kept] = neighbour;
+            weights[kept] = weight;
+            kept += 1;
+        }
+    }
+    *offsets.last_mut().expect("one offset more than nodes") = kept;
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_merge_self_loops_go_isolated_nodes_stay() {
+        let edges = [[3, 1], [1, 3], [1, 1], [0, 3], [3, 1]];
+        let (graph, cleaning) = Graph::from_edges(5, &edges).unwrap();
+        assert_eq!(cleaning, Cleaning { self_loops: 1, duplicates: 2 });
+        assert_eq!((graph.num_nodes(), graph.num_edges()), (5, 2));
+        assert_eq!(graph.edges().collect::<Vec<_>>(), [[0, 3], [1, 3]]);
+        assert_eq!((graph.degree(2), graph.degree(3)), (0, 2));
+        assert!(graph.has_edge(3, 0) && !graph.has_edge(0, 1));
+        assert_eq!(graph.num_non_edges(), 8);
+    }
+
+    #[test]
+    fn the_heaviest_of_repeated_edges_stays() {
+        let (graph, cleaning) = Graph::from_weighted_edges(3, &[[0, 1], [1, 0], [1, 2]], &[1.0, 2.5, 0.5]).unwrap();
+        assert_eq!(cleaning.duplicates, 1);
+        assert_eq!(graph.weights(0), Some(&[2.5][..]));
+        assert_eq!(graph.weights(1), Some(&[2.5, 0.5][..]));
+        assert_eq!(graph.edge_weights(), [2.5, 0.5]);
+        assert_eq!(graph.with_edges(&[[1, 2]]).edge_weights(), [0.5]);
+    }
+
+    #[test]
+    fn what_can_not_be_a_graph_is_refused() {
+        assert!(Graph::from_edges(2, &[[0, 2]]).unwrap_err().to_string().contains("edge 0-2"));
+        for bad in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+            let error = Graph::from_weighted_edges(2, &[[0, 1]], &[bad]).unwrap_err().to_string();
+            assert!(error.contains("positive number"), "{error}");
+        }
+        let (graph, _) = Graph::from_edges(3, &[[0, 1]]).unwrap();
+        assert!(graph.permute(&[0, 0, 1]).is_err() && graph.permute(&[0, 1]).is_err());
+    }
+
+    #[test]
+    fn a_permutation_moves_edges_and_weights_along() {
+        let (graph, _) = Graph::from_weighted_edges(4, &[[0, 1], [1, 2]], &[2.0, 3.0]).unwrap();
+        let moved = graph.permute(&[3, 1, 0, 2]).unwrap();
+        assert_eq!(moved.edges().collect::<Vec<_>>(), [[1, 2], [1, 3]]);
+        assert_eq!(moved.edge_weights(), [2.0, 3.0]);
+        assert_ne!(moved.digest(), graph.digest());
+    }
+}

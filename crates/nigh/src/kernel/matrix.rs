@@ -1,0 +1,110 @@
+//! A dense matrix whose storage outlives the epoch.
+
+/// Row-major `f32` matrix.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Matrix {
+    rows: usize,
+    cols: usize,
+    data: Vec<f32>,
+}
+
+impl Matrix {
+    /// All zero.
+    pub fn zeros(rows: usize, cols: usize) -> Matrix {
+        Matrix { rows, cols, data: vec![0.0; rows * cols] }
+    }
+
+    /// The constant feature of a graph that has none.
+    pub fn ones(rows: usize, cols: usize) -> Matrix {
+        Matrix { rows, cols, data: vec![1.0; rows * cols] }
+    }
+
+    /// `I`.
+    pub fn identity(n: usize) -> Matrix {
+        Matrix::from_fn(n, n, |i, j| f32::from(i == j))
+    }
+
+    /// Entry by entry.
+    pub fn from_fn(rows: usize, cols: usize, mut entry: impl FnMut(usize, usize) -> f32) -> Matrix {
+        let data = (0..rows * cols).map(|at| entry(at / cols, at % cols)).collect();
+        Matrix { rows, cols, data }
+    }
+
+    /// Row by row; all rows have the same length.
+    pub fn from_rows<R: AsRef<[f32]>>(rows: &[R]) -> Matrix {
+        let cols = rows.first().map_or(0, |row| row.as_ref().len());
+        assert!(rows.iter().all(|row| row.as_ref().len() == cols), "rows of different length");
+        Matrix { rows: rows.len(), cols, data: rows.iter().flat_map(|row| row.as_ref()).copied().collect() }
+    }
+
+    /// From row-major storage.
+    ///
+    /// # Panics
+    /// If `data` does not hold `rows × cols` numbers.
+    pub fn from_data(rows: usize, cols: usize, data: Vec<f32>) -> Matrix {
+        assert_eq!(data.len(), rows * cols, "storage for {rows} × {cols}");
+        Matrix { rows, cols, data }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Rows, then columns.
+    pub fn shape(&self) -> [usize; 2] {
+        [self.rows, self.cols]
+    }
+
+    /// Row-major storage.
+    pub fn data(&self) -> &[f32] {
+        &self.data
+    }
+
+    /// Row-major storage.
+    pub fn data_mut(&mut self) -> &mut [f32] {
+        &mut self.data
+    }
+
+    /// One row.
+    #[inline]
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.data[row * self.cols..][..self.cols]
+    }
+
+    /// One row.
+    #[inline]
+    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        &mut self.data[row * self.cols..][..self.cols]
+    }
+
+    /// Takes a new shape and keeps the storage; the contents mean nothing until they are written.
+    pub fn reshape(&mut self, rows: usize, cols: usize) {
+        self.rows = rows;
+        self.cols = cols;
+        self.data.resize(rows * cols, 0.0);
+    }
+
+    /// Takes shape and contents of another matrix and keeps the storage.
+    pub fn copy_from(&mut self, other: &Matrix) {
+        self.reshape(other.rows, other.cols);
+        self.data.copy_from_slice(&other.data);
+    }
+
+    /// `self += other`.
+    pub fn add(&mut self, other: &Matrix) {
+        assert_eq!(self.shape(), other.shape());
+        self.data.iter_mut().zip(&other.data).for_each(|(a, b)| *a += b);
+    }
+
+    /// `P X`: row `i` of the result is row `order[i]` of this matrix.
+    pub fn permute_rows(&self, order: &[u32]) -> Matrix {
+        let data = order.iter().flat_map(|&row| self.row(row as usize)).copied().collect();
+        Matrix { rows: order.len(), cols: self.cols, data }
+    }
+}

@@ -1,0 +1,94 @@
+//! Beneath the models: fused operations with value and gradient side by side. Every sum has one order, fixed by the
+//! shapes alone, so results have the same bits on any number of threads.
+
+mod dispatch;
+pub mod dropout;
+pub mod linear;
+mod matrix;
+pub mod normalize;
+pub mod pairs;
+pub mod propagate;
+pub mod softmax;
+pub mod sparse;
+
+pub use matrix::Matrix;
+pub use sparse::SparseMatrix;
+
+use rayon::prelude::*;
+
+/// Rows that one task works on. Fixed, because the number of threads must not decide where a sum is cut.
+const ROWS_PER_TASK: usize = 256;
+
+/// Below this many multiplications, waking a second thread costs more than it saves.
+const WORTH_A_THREAD: usize = 1 << 16;
+
+/// Calls `body(first row, rows)` for consecutive blocks of `data`, in parallel when the work is worth it.
+fn for_row_blocks(data: &mut [f32], width: usize, cost_per_row: usize, body: impl Fn(usize, &mut [f32]) + Sync) {
+    if width == 0 || data.is_empty() {
+        return;
+    }
+    if data.len() / width * cost_per_row < WORTH_A_THREAD {
+        return body(0, data);
+    }
+    data.par_chunks_mut(ROWS_PER_TASK * width).enumerate().for_each(|(block, rows)| body(block * ROWS_PER_TASK, rows));
+}
+
+/// Sums blocks of rows apart and then the partial sums in order: `total = Σ_block partial(block)`.
+///
+/// `partial` adds the contribution of rows `first..first + count` to a zeroed slice as long as `total`.
+fn sum_over_row_blocks(
+    num_rows: usize,
+    total: &mut [f32],
+    scratch: &mut Vec<f32>,
+    cost_per_row: usize,
+    partial: impl Fn(usize, usize, &mut [f32]) + Sync,
+) {
+    const ROWS: usize = 4 * ROWS_PER_TASK;
+    total.fill(0.0);
+    let num_blocks = num_rows.div_ceil(ROWS);
+    if num_blocks == 0 || total.is_empty() {
+        return;
+    }
+    scratch.clear();
+    scratch.resize(num_blocks * total.len(), 0.0);
+    let run = |(block, sum): (usize, &mut [f32])| {
+        let first = block * ROWS;
+        partial(first, ROWS.min(num_rows - first), sum);
+    };
+    if num_rows * cost_per_row < WORTH_A_THREAD {
+        scratch.chunks_mut(total.len()).enumerate().for_each(run);
+    } else {
+        scratch.par_chunks_mut(total.len()).enumerate().for_each(run);
+    }
+    for sum in scratch.chunks(total.len()) {
+        total.iter_mut().zip(sum).for_each(|(total, part)| *total += part);
+    }
+}
+
+/// `<a, b>` in sixteen interleaved partial sums: the compiler can use vectors, and the order stays the same.
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    const LANES: usize = 16;
+    let mut sums = [0f32; LANES];
+    let (a_blocks, a_rest) = a.as_chunks::<LANES>();
+    let (b_blocks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            sums[lane] += sums[lane + half];
+        }
+        half /= 2;
+    }
+    a_rest.iter().zip(b_rest).fold(sums[0], |sum, (a, b)| sum + a * b)
+}
+
+/// `y += scale * x`.
+#[inline(always)]
+fn add_scaled(y: &mut [f32], scale: f32, x: &[f32]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += scale * x);
+}

@@ -1,0 +1,142 @@
+//! `Y = F W` with sparse features: bags of words stay bags of words.
+
+use super::dispatch::simd;
+use super::{Matrix, add_scaled, for_row_blocks};
+use crate::tape::{Gradients, Inputs, Operation, Pass};
+use std::sync::Arc;
+
+/// A sparse matrix, by rows and by columns: the product reads rows, its gradient reads columns, nobody scatters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SparseMatrix {
+    by_row: Compressed,
+    by_col: Compressed,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Compressed {
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl SparseMatrix {
+    /// From rows of `(column, value)`, in ascending order of columns.
+    pub fn from_rows(rows: &[Vec<(u32, f32)>], cols: usize) -> SparseMatrix {
+        let mut by_row = Compressed { offsets: vec![0], indices: Vec::new(), values: Vec::new() };
+        for row in rows {
+            assert!(row.windows(2).all(|pair| pair[0].0 < pair[1].0), "columns ascend");
+            assert!(row.last().is_none_or(|&(column, _)| (column as usize) < cols), "a column beyond {cols}");
+            by_row.indices.extend(row.iter().map(|entry| entry.0));
+            by_row.values.extend(row.iter().map(|entry| entry.1));
+            by_row.offsets.push(by_row.indices.len());
+        }
+        SparseMatrix { by_col: by_row.transposed(cols), by_row }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.by_row.offsets.len() - 1
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.by_col.offsets.len() - 1
+    }
+
+    /// Number of stored entries.
+    pub fn num_entries(&self) -> usize {
+        self.by_row.values.len()
+    }
+
+    /// `(column, value)` of one row.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
+        let range = self.by_row.offsets[row]..self.by_row.offsets[row + 1];
+        self.by_row.indices[range.clone()].iter().copied().zip(self.by_row.values[range].iter().copied())
+    }
+
+    /// `P F`: row `i` of the result is row `order[i]` of this matrix.
+    pub fn permute_rows(&self, order: &[u32]) -> SparseMatrix {
+        let rows: Vec<Vec<_>> = order.iter().map(|&row| self.row(row as usize).collect()).collect();
+        SparseMatrix::from_rows(&rows, self.cols())
+    }
+}
+
+impl Compressed {
+    fn transposed(&self, cols: usize) -> Compressed {
+        let mut offsets = vec![0usize; cols + 1];
+        self.indices.iter().for_each(|&column| offsets[column as usize + 1] += 1);
+        (0..cols).for_each(|column| offsets[column + 1] += offsets[column]);
+        let mut next = offsets.clone();
+        let (mut indices, mut values) = (vec![0; self.indices.len()], vec![0.0; self.indices.len()]);
+        for row in 0..self.offsets.len() - 1 {
+            for at in self.offsets[row]..self.offsets[row + 1] {
+                let slot = &mut next[self.indices[at] as usize];
+                indices[*slot] = row as u32;
+                values[*slot] = self.values[at];
+                *slot += 1;
+            }
+        }
+        Compressed { offsets, indices, values }
+    }
+
+    /// `y = C x`.
+    fn times(&self, x: &Matrix, y: &mut Matrix) {
+        let (rows, width) = (self.offsets.len() - 1, x.cols());
+        y.reshape(rows, width);
+        let cost = width * (1 + self.values.len() / rows.max(1));
+        for_row_blocks(y.data_mut(), width, cost, |first, rows| gather(self, x, width, first, rows));
+    }
+}
+
+simd! {
+    fn gather(c: &Compressed, x: &Matrix, width: usize, first: usize, rows: &mut [f32]) {
+        for (at, y) in rows.chunks_exact_mut(width).enumerate() {
+            y.fill(0.0);
+            for entry in c.offsets[first + at]..c.offsets[first + at + 1] {
+                add_scaled(y, c.values[entry], x.row(c.indices[entry] as usize));
+            }
+        }
+    }
+}
+
+/// `inputs = [W]`; the output is `F W`.
+#[derive(Debug)]
+pub struct SparseProduct(pub Arc<SparseMatrix>);
+
+impl Operation for SparseProduct {
+    fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
+        self.0.by_row.times(inputs.get(0), output);
+    }
+
+    fn backward(&mut self, _: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
+        // dW = F^T G.
+        if let Some(dw) = wanted.get(0) {
+            self.0.by_col.times(gradient, dw);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::{check_gradients, value_and_gradients};
+
+    fn example() -> SparseMatrix {
+        SparseMatrix::from_rows(&[vec![(0, 1.0), (3, -2.0)], vec![], vec![(1, 0.5)], vec![(0, 3.0), (1, 1.0)]], 4)
+    }
+
+    #[test]
+    fn gradients_agree_with_finite_differences() {
+        check_gradients(&[[4, 3]], || SparseProduct(example().into()));
+    }
+
+    #[test]
+    fn it_equals_the_dense_product() {
+        let f = example();
+        let dense = Matrix::from_fn(4, 4, |i, c| f.row(i).find(|e| e.0 as usize == c).map_or(0.0, |e| e.1));
+        let w = Matrix::from_fn(4, 5, |i, c| (i * 5 + c) as f32);
+        let (sparse, _) = value_and_gradients(&mut SparseProduct(f.into()), &[w.clone()]);
+        let (expected, _) = value_and_gradients(&mut super::super::linear::Linear::new(1), &[dense, w]);
+        assert_eq!(sparse, expected);
+    }
+}

@@ -1,0 +1,200 @@
+//! 7. How good the answers are: AUC, average precision, Hits@K, MRR, accuracy, macro-F1, all as fractions of one.
+
+use crate::error::{Error, Result};
+use crate::names::serde_as_word;
+use std::fmt;
+use std::str::FromStr;
+
+/// What is measured. Names: `auc`, `ap`, `hits@K`, `mrr`, `accuracy`, `macro-f1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Area under the ROC curve.
+    Auc,
+    /// Average precision.
+    AveragePrecision,
+    /// Share of positives above the K-th best negative.
+    HitsAt(usize),
+    /// Mean reciprocal rank of a positive among the negatives.
+    MeanReciprocalRank,
+    /// Share of nodes classified right.
+    Accuracy,
+    /// F1 averaged over classes, each counted alike.
+    MacroF1,
+}
+
+impl Metric {
+    /// Whether the metric judges scores of pairs, and not classes of nodes.
+    pub fn judges_pairs(self) -> bool {
+        !matches!(self, Metric::Accuracy | Metric::MacroF1)
+    }
+
+    /// The metric of scores of positive and negative pairs.
+    pub fn of_pairs(self, positive: &[f32], negative: &[f32]) -> f64 {
+        match self {
+            Metric::Auc => auc(positive, negative),
+            Metric::AveragePrecision => average_precision(positive, negative),
+            Metric::HitsAt(k) => hits_at(k, positive, negative),
+            Metric::MeanReciprocalRank => mean_reciprocal_rank(positive, negative),
+            Metric::Accuracy | Metric::MacroF1 => panic!("{self} judges classes"),
+        }
+    }
+
+    /// The metric of predicted classes.
+    pub fn of_classes(self, labels: &[u32], predictions: &[u32]) -> f64 {
+        match self {
+            Metric::Accuracy => accuracy(labels, predictions),
+            Metric::MacroF1 => macro_f1(labels, predictions),
+            _ => panic!("{self} judges pairs"),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Metric::Auc => f.pad("auc"),
+            Metric::AveragePrecision => f.pad("ap"),
+            Metric::HitsAt(k) => f.pad(&format!("hits@{k}")),
+            Metric::MeanReciprocalRank => f.pad("mrr"),
+            Metric::Accuracy => f.pad("accuracy"),
+            Metric::MacroF1 => f.pad("macro-f1"),
+        }
+    }
+}
+
+impl FromStr for Metric {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Metric> {
+        let hits = word.strip_prefix("hits@").and_then(|k| k.parse().ok()).filter(|&k: &usize| k > 0);
+        Ok(match (word, hits) {
+            ("auc", _) => Metric::Auc,
+            ("ap", _) => Metric::AveragePrecision,
+            ("mrr", _) => Metric::MeanReciprocalRank,
+            ("accuracy", _) => Metric::Accuracy,
+            ("macro-f1", _) => Metric::MacroF1,
+            (_, Some(k)) => Metric::HitsAt(k),
+            _ => {
+                let known = ["auc", "ap", "hits@20", "mrr", "accuracy", "macro-f1"].map(String::from).to_vec();
+                return Err(Error::UnknownName { kind: "metric", name: word.to_string(), known });
+            }
+        })
+    }
+}
+
+serde_as_word!(Metric);
+
+/// Scores in descending order with whether each is a positive's.
+fn ranked(positive: &[f32], negative: &[f32]) -> Vec<(f32, bool)> {
+    let mut all: Vec<(f32, bool)> =
+        positive.iter().map(|&s| (s, true)).chain(negative.iter().map(|&s| (s, false))).collect();
+    all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    all
+}
+
+/// Runs of equal scores, best first: `(positives, negatives)` in each.
+fn ties(positive: &[f32], negative: &[f32]) -> Vec<(f64, f64)> {
+    ranked(positive, negative)
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|run| {
+            let positives = run.iter().filter(|entry| entry.1).count();
+            (positives as f64, (run.len() - positives) as f64)
+        })
+        .collect()
+}
+
+/// The probability that a positive scores above a negative, a tie counting half.
+pub fn auc(positive: &[f32], negative: &[f32]) -> f64 {
+    let mut above = 0.0;
+    let mut wins = 0.0;
+    for (positives, negatives) in ties(positive, negative) {
+        wins += negatives * (above + 0.5 * positives);
+        above += positives;
+    }
+    wins / (positive.len() as f64 * negative.len() as f64)
+}
+
+/// `Σ (R_n - R_(n-1)) P_n` over distinct scores, without interpolation.
+pub fn average_precision(positive: &[f32], negative: &[f32]) -> f64 {
+    let (mut found, mut seen, mut sum) = (0.0, 0.0, 0.0);
+    for (positives, negatives) in ties(positive, negative) {
+        found += positives;
+        seen += positives + negatives;
+        sum += positives * found / seen;
+    }
+    sum / positive.len() as f64
+}
+
+/// OGB's rule: a hit is strictly above the K-th best negative; with fewer than K negatives everything is a hit.
+pub fn hits_at(k: usize, positive: &[f32], negative: &[f32]) -> f64 {
+    if negative.len() < k {
+        return 1.0;
+    }
+    let mut negative = negative.to_vec();
+    let (_, threshold, _) = negative.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
+    let hits = positive.iter().filter(|score| **score > *threshold).count();
+    hits as f64 / positive.len() as f64
+}
+
+/// OGB's rule: the rank of a positive is one plus the negatives above it plus half of those level with it.
+pub fn mean_reciprocal_rank(positive: &[f32], negative: &[f32]) -> f64 {
+    let mut sorted = negative.to_vec();
+    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+    let reciprocal = |score: &f32| {
+        let above = sorted.partition_point(|n| n > score);
+        let level_or_above = sorted.partition_point(|n| n >= score);
+        1.0 / (1.0 + 0.5 * (above + level_or_above) as f64)
+    };
+    positive.iter().map(reciprocal).sum::<f64>() / positive.len() as f64
+}
+
+/// The share of right answers.
+pub fn accuracy(labels: &[u32], predictions: &[u32]) -> f64 {
+    let right = labels.iter().zip(predictions).filter(|(label, prediction)| label == prediction).count();
+    right as f64 / labels.len() as f64
+}
+
+/// The mean of F1 over every class that occurs among labels or predictions.
+pub fn macro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
+    let mut classes: Vec<u32> = labels.iter().chain(predictions).copied().collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let f1 = |class: &u32| {
+        let both = labels.iter().zip(predictions).filter(|(l, p)| *l == class && *p == class).count();
+        let either =
+            [labels, predictions].iter().map(|list| list.iter().filter(|c| *c == class).count()).sum::<usize>();
+        2.0 * both as f64 / either as f64
+    };
+    classes.iter().map(f1).sum::<f64>() / classes.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for name in ["auc", "ap", "hits@20", "hits@100", "mrr", "accuracy", "macro-f1"] {
+            assert_eq!(name.parse::<Metric>().unwrap().to_string(), name);
+        }
+        assert!("hits@0".parse::<Metric>().is_err());
+        assert!("acuracy".parse::<Metric>().unwrap_err().to_string().contains("`accuracy`"));
+    }
+
+    proptest! {
+        #[test]
+        fn auc_does_not_change_under_monotone_maps(
+            positive in prop::collection::vec(-4i8..4, 1..30),
+            negative in prop::collection::vec(-4i8..4, 1..30),
+        ) {
+            let scores = |list: &[i8]| list.iter().map(|&s| f32::from(s)).collect::<Vec<_>>();
+            let mapped = |list: &[i8]| list.iter().map(|&s| (f32::from(s) * 0.7 + 3.0).exp()).collect::<Vec<_>>();
+            let plain = auc(&scores(&positive), &scores(&negative));
+            prop_assert_eq!(plain, auc(&mapped(&positive), &mapped(&negative)));
+            // Turning the scores around turns the area around.
+            let turned = |list: &[i8]| list.iter().map(|&s| -f32::from(s)).collect::<Vec<_>>();
+            prop_assert!((plain + auc(&turned(&positive), &turned(&negative)) - 1.0).abs() < 1e-12);
+        }
+    }
+}

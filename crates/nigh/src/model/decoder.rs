@@ -1,0 +1,158 @@
+//! From representations to answers: a score per pair, or a class per node.
+
+use super::{Model, Shape};
+use crate::kernel::Matrix;
+use crate::kernel::dropout::ReluDropout;
+use crate::kernel::linear::Linear;
+use crate::kernel::pairs::{self, Incidence, PairLoss, Scale, binary_cross_entropy};
+use crate::names::named;
+use crate::seeds::Seeds;
+use crate::tape::{Pass, Tape, Var, Weights};
+
+named! {
+    /// How two representations become one score.
+    pub enum Decoder, "decoder" {
+        /// `<h_i, h_j> / (|h_i| |h_j|)`: how the paper's figures were made.
+        Cosine = "cosine",
+        /// `<h_i, h_j>`: what the paper's text says.
+        InnerProduct = "inner-product",
+        /// `MLP(h_i ⊙ h_j)`: three linear layers, PPA's predictor.
+        HadamardMlp = "hadamard-mlp",
+    }
+}
+
+/// Pairs are scored so many at a time, which bounds the memory of the pair predictor.
+const PAIRS_AT_A_TIME: usize = 1 << 16;
+
+/// A decoder of pairs with its buffers. The weights of the predictor live with those of the model.
+#[derive(Debug)]
+pub struct PairDecoder {
+    decoder: Decoder,
+    loss: PairLoss,
+    predictor: Option<Predictor>,
+    unit: Matrix,
+    scores: Vec<f32>,
+}
+
+impl PairDecoder {
+    /// A decoder for a model; the pair predictor declares its weights there.
+    pub fn new(decoder: Decoder, model: &mut Model) -> PairDecoder {
+        let shape = *model.shape();
+        let width = model.representation_width();
+        let predictor = (decoder == Decoder::HadamardMlp).then(|| Predictor::record(&mut model.weights, &shape, width));
+        PairDecoder { decoder, loss: PairLoss::default(), predictor, unit: Matrix::default(), scores: Vec::new() }
+    }
+
+    /// Sets the pairs that should score high, for all losses to come.
+    pub fn expect(&mut self, num_nodes: usize, positive: &[[u32; 2]]) {
+        match &mut self.predictor {
+            Some(predictor) => predictor.positive = positive.to_vec(),
+            None => self.loss.positive.rebuild(num_nodes, positive),
+        }
+    }
+
+    /// Mean binary cross-entropy over the expected pairs and as many `negative` ones. The gradient goes to `gradient`
+    /// and, for the predictor's own weights, to `weights`.
+    pub fn loss(
+        &mut self,
+        h: &Matrix,
+        negative: &[[u32; 2]],
+        weights: &mut Weights,
+        pass: &Pass,
+        gradient: &mut Matrix,
+    ) -> f64 {
+        if let Some(predictor) = &mut self.predictor {
+            return predictor.loss(h, negative, weights, pass, gradient);
+        }
+        self.loss.negative.rebuild(h.rows(), negative);
+        self.loss.loss(h, self.scale(), gradient)
+    }
+
+    /// The score of every pair, in order.
+    pub fn scores(&mut self, h: &Matrix, pairs: &[[u32; 2]], weights: &Weights) -> &[f32] {
+        if let Some(predictor) = &mut self.predictor {
+            self.scores.clear();
+            for pairs in pairs.chunks(PAIRS_AT_A_TIME) {
+                predictor.score(h, pairs, weights, &mut self.scores);
+            }
+        } else {
+            let scale = self.scale();
+            pairs::scores(h, pairs, scale, &mut self.unit, &mut self.scores);
+        }
+        &self.scores
+    }
+
+    fn scale(&self) -> Scale {
+        if self.decoder == Decoder::Cosine { Scale::Unit } else { Scale::Raw }
+    }
+}
+
+/// `MLP(h_i ⊙ h_j)`: linear, ReLU, dropout, twice, and a linear map to the score.
+#[derive(Debug)]
+struct Predictor {
+    tape: Tape,
+    product: Var,
+    score: Var,
+    positive: Vec<[u32; 2]>,
+    /// Positive pairs, then negative ones.
+    pairs: Vec<[u32; 2]>,
+    incidence: Incidence,
+}
+
+/// How many linear layers the predictor has.
+const PREDICTOR_LAYERS: usize = 3;
+
+impl Predictor {
+    fn record(weights: &mut Weights, shape: &Shape, width: usize) -> Predictor {
+        let mut tape = Tape::default();
+        let product = tape.feed();
+        let (mut x, mut fan_in) = (product, width);
+        for layer in 1..=PREDICTOR_LAYERS {
+            let fan_out = if layer == PREDICTOR_LAYERS { 1 } else { shape.width };
+            let w = weights.plain(&format!("predictor/{layer}/weight"), [fan_in, fan_out], fan_in);
+            let b = weights.plain(&format!("predictor/{layer}/bias"), [1, fan_out], fan_in);
+            x = tape.push(Linear::new(1), &[x, w, b]);
+            if layer < PREDICTOR_LAYERS {
+                // Addresses far from those of the layers of the model.
+                x = tape.push(ReluDropout::new(shape.dropout, u64::MAX - layer as u64), &[x]);
+            }
+            fan_in = fan_out;
+        }
+        Predictor { tape, product, score: x, positive: Vec::new(), pairs: Vec::new(), incidence: Incidence::default() }
+    }
+
+    fn loss(
+        &mut self,
+        h: &Matrix,
+        negative: &[[u32; 2]],
+        weights: &mut Weights,
+        pass: &Pass,
+        gradient: &mut Matrix,
+    ) -> f64 {
+        self.pairs.clear();
+        self.pairs.extend_from_slice(&self.positive);
+        self.pairs.extend_from_slice(negative);
+        self.incidence.rebuild(h.rows(), &self.pairs);
+        pairs::hadamard(h, &self.pairs, self.tape.value_mut(self.product));
+        self.tape.forward(weights, pass);
+        let (scores, slopes) = self.tape.output_and_gradient(self.score);
+        slopes.reshape(self.pairs.len(), 1);
+        let share = 1.0 / self.pairs.len() as f32;
+        let mut loss = 0.0;
+        for (pair, (&score, slope)) in scores.data().iter().zip(slopes.data_mut()).enumerate() {
+            let label = if pair < self.positive.len() { 1.0 } else { 0.0 };
+            let (pair_loss, pair_slope) = binary_cross_entropy(score, label);
+            loss += f64::from(pair_loss);
+            *slope = pair_slope * share;
+        }
+        self.tape.backward(self.score, weights);
+        pairs::hadamard_gradient(h, &self.incidence, self.tape.gradient(self.product), gradient);
+        loss / self.pairs.len() as f64
+    }
+
+    fn score(&mut self, h: &Matrix, pairs: &[[u32; 2]], weights: &Weights, scores: &mut Vec<f32>) {
+        pairs::hadamard(h, pairs, self.tape.value_mut(self.product));
+        self.tape.forward(weights, &Pass { training: false, seeds: Seeds::new(0), graph: 0, draw: 0 });
+        scores.extend_from_slice(self.tape.value(self.score).data());
+    }
+}

@@ -1,0 +1,149 @@
+//! Names that users type: the same kebab-case word in the command, in TOML, in JSON and in tables.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// Declares a closed set of choices together with the word for each.
+macro_rules! named {
+    ($(#[$about:meta])* pub enum $Type:ident, $kind:literal { $($(#[$doc:meta])* $Variant:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $Type { $($(#[$doc])* $Variant,)+ }
+
+        impl $Type {
+            /// Every choice, in the order in which help texts list them.
+            pub const ALL: &'static [$Type] = &[$($Type::$Variant,)+];
+
+            /// The word a user types.
+            pub fn name(self) -> &'static str {
+                match self { $($Type::$Variant => $word,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $Type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $Type {
+            type Err = $crate::error::Error;
+
+            fn from_str(word: &str) -> $crate::error::Result<Self> {
+                Self::ALL.iter().copied().find(|choice| choice.name() == word).ok_or_else(|| {
+                    $crate::error::Error::UnknownName {
+                        kind: $kind,
+                        name: word.to_string(),
+                        known: Self::ALL.iter().map(|choice| choice.name().to_string()).collect(),
+                    }
+                })
+            }
+        }
+
+        $crate::names::serde_as_word!($Type);
+    };
+}
+pub(crate) use named;
+
+/// Lets a type with `Display` and `FromStr` stand in a file as its word.
+macro_rules! serde_as_word {
+    ($Type:ident) => {
+        impl serde::Serialize for $Type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $Type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+                let word = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                word.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use serde_as_word;
+
+/// A choice that follows from the data or the protocol unless the user makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auto<T> {
+    /// Written `auto`: left to `Config::resolve`.
+    Auto,
+    /// Made.
+    Is(T),
+}
+
+impl<T> Auto<T> {
+    /// Fills in `choice` where the user made none.
+    pub fn or(self, choice: T) -> Auto<T> {
+        match self {
+            Auto::Auto => Auto::Is(choice),
+            made => made,
+        }
+    }
+}
+
+impl<T: Copy> Auto<T> {
+    /// The choice.
+    ///
+    /// # Panics
+    /// If it was never made: every configuration passes through `Config::resolve` first.
+    pub fn get(self) -> T {
+        match self {
+            Auto::Is(choice) => choice,
+            Auto::Auto => panic!("the configuration was used before it was resolved"),
+        }
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Auto<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Auto::Auto => f.pad("auto"),
+            Auto::Is(choice) => choice.fmt(f),
+        }
+    }
+}
+
+impl<T: FromStr> FromStr for Auto<T> {
+    type Err = T::Err;
+
+    fn from_str(word: &str) -> std::result::Result<Self, T::Err> {
+        if word == "auto" { Ok(Auto::Auto) } else { word.parse().map(Auto::Is) }
+    }
+}
+
+impl<T: Serialize> Serialize for Auto<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Auto::Auto => serializer.serialize_str("auto"),
+            Auto::Is(choice) => choice.serialize(serializer),
+        }
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Auto<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Word(String),
+            Number(u64),
+        }
+        let word = match Written::deserialize(deserializer)? {
+            Written::Word(word) => word,
+            Written::Number(number) => number.to_string(),
+        };
+        word.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Checks `name` against `known` and answers a wrong one with the nearest right one.
+pub fn one_of(kind: &'static str, name: &str, known: &[&str]) -> Result<()> {
+    if known.contains(&name) {
+        return Ok(());
+    }
+    Err(Error::UnknownName { kind, name: name.to_string(), known: known.iter().map(|k| k.to_string()).collect() })
+}

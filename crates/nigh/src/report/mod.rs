@@ -1,0 +1,5 @@
+//! 9. How results look: tables that align, and plots where a plot says more.
+
+pub mod layout;
+pub mod plot;
+pub mod table;

@@ -1,0 +1,61 @@
+//! Tables for the terminal.
+
+/// Rows of text under a heading, in columns as wide as they need to be.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    heading: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new<S: ToString>(heading: &[S]) -> Table {
+        Table { heading: heading.iter().map(S::to_string).collect(), rows: Vec::new() }
+    }
+
+    /// With one more row, as long as the heading.
+    pub fn row<S: ToString>(&mut self, cells: &[S]) {
+        assert_eq!(cells.len(), self.heading.len(), "a cell per column");
+        self.rows.push(cells.iter().map(S::to_string).collect());
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lines = || std::iter::once(&self.heading).chain(&self.rows);
+        let widths: Vec<usize> = (0..self.heading.len())
+            .map(|column| lines().map(|line| line[column].chars().count()).max().unwrap_or(0))
+            .collect();
+        for (at, line) in lines().enumerate() {
+            // Words to the left, numbers to the right: the first column names, the others measure.
+            let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+                if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            });
+            writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+            if at == 0 {
+                writeln!(f, "{}", "-".repeat(widths.iter().sum::<usize>() + 2 * (widths.len() - 1)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A fraction of one as a percentage with one decimal.
+pub fn percent(fraction: f64) -> String {
+    format!("{:.1}", 100.0 * fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align_under_their_headings() {
+        let mut table = Table::new(&["model", "AUC"]);
+        table.row(&["smp-linear", "97.7 ± 0.5"]);
+        table.row(&["sgc", "51.9"]);
+        let expected =
+            "model              AUC\n----------------------\nsmp-linear  97.7 ± 0.5\nsgc               51.9\n";
+        assert_eq!(table.to_string(), expected);
+    }
+}

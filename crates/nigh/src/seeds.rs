@@ -1,0 +1,191 @@
+//! Randomness with an address: the same `(root seed, purpose, address, position)` is the same number, whoever asks,
+//! in whatever order, on any number of threads. No generator is ever shared, so a draw added here moves no number there.
+
+/// What a stream of numbers is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Purpose {
+    /// A generated graph.
+    Generate = 1,
+    /// Which edges, pairs or nodes are held out.
+    Split,
+    /// Negative pairs.
+    Negatives,
+    /// The stochastic matrix `E`.
+    Signal,
+    /// Initial weights.
+    Weights,
+    /// Dropout masks.
+    Dropout,
+    /// The order of graphs and batches within an epoch.
+    Order,
+    /// Pairs that `certify` measures.
+    Certify,
+}
+
+/// The root of all randomness of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seeds {
+    root: u64,
+}
+
+impl Seeds {
+    /// All streams that follow from `root`.
+    pub fn new(root: u64) -> Seeds {
+        Seeds { root }
+    }
+
+    /// The stream at an address, for instance `seeds.stream(Purpose::Signal, &[graph, epoch])`.
+    pub fn stream(self, purpose: Purpose, address: &[u64]) -> Stream {
+        let start = mix(self.root ^ mix(purpose as u64));
+        // The length takes part, so that [1] and [1, 0] are different places.
+        let key = address.iter().fold(mix(start ^ address.len() as u64), |key, &part| mix(key ^ mix(part)));
+        Stream { key: [key as u32, (key >> 32) as u32] }
+    }
+
+    /// Numbers drawn one after the other from the stream at an address.
+    pub fn rng(self, purpose: Purpose, address: &[u64]) -> Rng {
+        self.stream(purpose, address).rng()
+    }
+}
+
+/// The finaliser of splitmix64: every bit of the input moves every bit of the output.
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// A random function from 128-bit positions to 128 bits: Philox4x32-10 (Salmon et al., SC 2011) under one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stream {
+    key: [u32; 2],
+}
+
+impl Stream {
+    /// The four words at a position.
+    #[inline]
+    pub fn at(self, position: [u32; 4]) -> [u32; 4] {
+        let [mut a, mut b, mut c, mut d] = position;
+        let [mut k0, mut k1] = self.key;
+        for _ in 0..10 {
+            let left = u64::from(a) * 0xD251_1F53;
+            let right = u64::from(c) * 0xCD9E_8D57;
+            [a, b, c, d] = [(right >> 32) as u32 ^ b ^ k0, right as u32, (left >> 32) as u32 ^ d ^ k1, left as u32];
+            k0 = k0.wrapping_add(0x9E37_79B9);
+            k1 = k1.wrapping_add(0xBB67_AE85);
+        }
+        [a, b, c, d]
+    }
+
+    /// The four words at a position given as two 64-bit numbers.
+    #[inline]
+    pub fn at_pair(self, x: u64, y: u64) -> [u32; 4] {
+        self.at([x as u32, (x >> 32) as u32, y as u32, (y >> 32) as u32])
+    }
+
+    /// Reads the stream from its start.
+    pub fn rng(self) -> Rng {
+        Rng { stream: self, position: 0, words: [0; 4], left: 0 }
+    }
+}
+
+/// A number in `[0, 1)` with 24 random bits, all that an `f32` can tell apart.
+#[inline]
+pub fn unit(word: u32) -> f32 {
+    (word >> 8) as f32 * (1.0 / 16_777_216.0)
+}
+
+/// A number below `n` from 64 random bits; the bias is below `n / 2^64`.
+#[inline]
+pub fn below(high: u32, low: u32, n: u64) -> u64 {
+    let word = (u64::from(high) << 32) | u64::from(low);
+    ((u128::from(word) * u128::from(n)) >> 64) as u64
+}
+
+/// Reads one stream from its start, word by word.
+#[derive(Debug, Clone)]
+pub struct Rng {
+    stream: Stream,
+    position: u64,
+    words: [u32; 4],
+    left: usize,
+}
+
+impl Rng {
+    /// The next 32 bits.
+    pub fn word(&mut self) -> u32 {
+        if self.left == 0 {
+            self.words = self.stream.at_pair(self.position, 0);
+            self.position += 1;
+            self.left = 4;
+        }
+        self.left -= 1;
+        self.words[3 - self.left]
+    }
+
+    /// Uniform in `[0, 1)`.
+    pub fn unit(&mut self) -> f32 {
+        unit(self.word())
+    }
+
+    /// Uniform below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        let (high, low) = (self.word(), self.word());
+        below(high, low, n as u64) as usize
+    }
+
+    /// Brings `items` into a random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn philox_gives_the_published_known_answers() {
+        // Random123, kat_vectors: philox4x32, 10 rounds.
+        assert_eq!(Stream { key: [0, 0] }.at([0; 4]), [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
+        let ones = u32::MAX;
+        assert_eq!(Stream { key: [ones, ones] }.at([ones; 4]), [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]);
+        assert_eq!(
+            Stream { key: [0xa4093822, 0x299f31d0] }.at([0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344]),
+            [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1]
+        );
+    }
+
+    #[test]
+    fn another_purpose_or_address_is_another_stream() {
+        let seeds = Seeds::new(7);
+        let streams = [
+            seeds.stream(Purpose::Signal, &[0, 1]),
+            seeds.stream(Purpose::Signal, &[1, 0]),
+            seeds.stream(Purpose::Signal, &[0]),
+            seeds.stream(Purpose::Dropout, &[0, 1]),
+            Seeds::new(8).stream(Purpose::Signal, &[0, 1]),
+        ];
+        for (i, a) in streams.iter().enumerate() {
+            assert!(streams[i + 1..].iter().all(|b| a != b));
+        }
+        assert_eq!(streams[0], Seeds::new(7).stream(Purpose::Signal, &[0, 1]));
+    }
+
+    #[test]
+    fn draws_below_n_are_uniform_and_a_shuffle_loses_nothing() {
+        let mut rng = Seeds::new(1).rng(Purpose::Order, &[]);
+        let mut counts = [0usize; 7];
+        (0..70_000).for_each(|_| counts[rng.below(7)] += 1);
+        assert!(counts.iter().all(|&c| (9_500..10_500).contains(&c)), "{counts:?}");
+        let mut items: Vec<usize> = (0..100).collect();
+        rng.shuffle(&mut items);
+        assert_ne!(items, (0..100).collect::<Vec<_>>());
+        items.sort_unstable();
+        assert_eq!(items, (0..100).collect::<Vec<_>>());
+    }
+}

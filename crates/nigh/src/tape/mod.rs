@@ -1,0 +1,286 @@
+//! Beneath the models: reverse-mode differentiation on a tape that is recorded once and run every epoch. Values and
+//! gradients keep their storage, and what can't change between epochs is computed once.
+
+mod weights;
+
+#[cfg(test)]
+mod check;
+#[cfg(test)]
+pub(crate) use check::{check_gradients, check_loss_gradient, value_and_gradients};
+
+pub use weights::{Weight, Weights};
+
+use crate::kernel::Matrix;
+use crate::seeds::{Purpose, Seeds, Stream};
+
+/// What differs between two runs over the same tape: training or evaluation, and the address of its randomness.
+#[derive(Debug, Clone, Copy)]
+pub struct Pass {
+    /// Dropout drops.
+    pub training: bool,
+    /// The root of this run's randomness.
+    pub seeds: Seeds,
+    /// Which of the graphs.
+    pub graph: u64,
+    /// Which draw: the step of training, or the epoch after which is evaluated.
+    pub draw: u64,
+}
+
+impl Pass {
+    /// Randomness for this pass alone.
+    pub fn stream(&self, purpose: Purpose, layer: u64) -> Stream {
+        self.seeds.stream(purpose, &[u64::from(self.training), self.graph, self.draw, layer])
+    }
+}
+
+/// One step of a computation, with value and gradient side by side.
+pub trait Operation: Send + std::fmt::Debug {
+    /// Writes the value of the operation to `output`, whose shape it sets.
+    fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass);
+
+    /// Writes, for each input that wants one, the gradient of `<gradient, output>` with respect to it.
+    fn backward(&mut self, inputs: Inputs<'_>, output: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>);
+
+    /// Whether two passes with the same inputs may differ, for a reason other than training or evaluating.
+    fn varies(&self) -> bool {
+        false
+    }
+}
+
+/// Something with a value: a step on the tape, or a weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Var {
+    /// The output of a step.
+    Step(usize),
+    /// A weight of the model.
+    Weight(usize),
+}
+
+/// The values that a step reads.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    vars: &'a [Var],
+    values: &'a [Matrix],
+    weights: &'a Weights,
+}
+
+impl<'a> Inputs<'a> {
+    /// The value of an input.
+    pub fn get(&self, input: usize) -> &'a Matrix {
+        match self.vars[input] {
+            Var::Step(step) => &self.values[step],
+            Var::Weight(weight) => self.weights.value(weight),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.vars.len()
+    }
+
+    /// Whether the step is a source.
+    pub fn is_empty(&self) -> bool {
+        self.vars.is_empty()
+    }
+}
+
+/// Where a step writes the gradients of its inputs.
+pub struct Gradients<'a> {
+    buffers: &'a mut [Option<Matrix>],
+}
+
+impl Gradients<'_> {
+    /// The buffer for the gradient of an input, if anyone wants it.
+    pub fn get(&mut self, input: usize) -> Option<&mut Matrix> {
+        self.buffers.get_mut(input)?.as_mut()
+    }
+}
+
+#[derive(Debug)]
+struct Step {
+    operation: Box<dyn Operation>,
+    inputs: Vec<Var>,
+    /// The gradient passes here on its way to a weight.
+    differentiable: bool,
+    /// Something before or at this step changes between passes.
+    varies: bool,
+}
+
+/// A recorded computation over one graph.
+#[derive(Debug, Default)]
+pub struct Tape {
+    steps: Vec<Step>,
+    values: Vec<Matrix>,
+    gradients: Vec<Matrix>,
+    has_gradient: Vec<bool>,
+    constants_are_known: bool,
+    spare: Matrix,
+}
+
+impl Tape {
+    /// Records a step.
+    pub fn push(&mut self, operation: impl Operation + 'static, inputs: &[Var]) -> Var {
+        let any = |test: &dyn Fn(&Step) -> bool| {
+            inputs.iter().any(|input| match input {
+                Var::Weight(_) => true,
+                Var::Step(step) => test(&self.steps[*step]),
+            })
+        };
+        let step = Step {
+            differentiable: any(&|step| step.differentiable),
+            varies: operation.varies() || any(&|step| step.varies),
+            inputs: inputs.to_vec(),
+            operation: Box::new(operation),
+        };
+        self.steps.push(step);
+        self.values.push(Matrix::default());
+        self.gradients.push(Matrix::default());
+        self.has_gradient.push(false);
+        Var::Step(self.steps.len() - 1)
+    }
+
+    /// Records a value that stays.
+    pub fn constant(&mut self, value: Matrix) -> Var {
+        let var = self.push(Constant, &[]);
+        self.values[step_of(var)] = value;
+        var
+    }
+
+    /// Records a place that is filled with `value_mut` before each pass, and whose gradient can be read after it.
+    pub fn feed(&mut self) -> Var {
+        let var = self.push(Constant, &[]);
+        let step = &mut self.steps[step_of(var)];
+        (step.varies, step.differentiable) = (true, true);
+        var
+    }
+
+    /// Whether a value stays the same from pass to pass.
+    pub fn is_constant(&self, var: Var) -> bool {
+        matches!(var, Var::Step(step) if !self.steps[step].varies)
+    }
+
+    /// The last value of a step.
+    pub fn value(&self, var: Var) -> &Matrix {
+        &self.values[step_of(var)]
+    }
+
+    /// The value of a fed place.
+    pub fn value_mut(&mut self, var: Var) -> &mut Matrix {
+        &mut self.values[step_of(var)]
+    }
+
+    /// Computes every step, except that those which can't have changed are computed once.
+    pub fn forward(&mut self, weights: &Weights, pass: &Pass) {
+        for at in 0..self.steps.len() {
+            let step = &mut self.steps[at];
+            if self.constants_are_known && !step.varies {
+                continue;
+            }
+            let (before, rest) = self.values.split_at_mut(at);
+            step.operation.forward(Inputs { vars: &step.inputs, values: before, weights }, &mut rest[0], pass);
+        }
+        self.constants_are_known = true;
+    }
+
+    /// Value and gradient buffer of the step at which `backward` will start.
+    pub fn output_and_gradient(&mut self, var: Var) -> (&Matrix, &mut Matrix) {
+        let step = step_of(var);
+        (&self.values[step], &mut self.gradients[step])
+    }
+
+    /// The gradient that reached a step in the last `backward`.
+    pub fn gradient(&self, var: Var) -> &Matrix {
+        &self.gradients[step_of(var)]
+    }
+
+    /// Carries the gradient at `from` back to the weights, where it is added.
+    pub fn backward(&mut self, from: Var, weights: &mut Weights) {
+        self.has_gradient.fill(false);
+        self.has_gradient[step_of(from)] = true;
+        for at in (0..=step_of(from)).rev() {
+            if self.has_gradient[at] && self.steps[at].differentiable {
+                self.step_back(at, weights);
+            }
+        }
+    }
+
+    fn step_back(&mut self, at: usize, weights: &mut Weights) {
+        let mut buffers: Vec<Option<Matrix>> = Vec::with_capacity(self.steps[at].inputs.len());
+        for input in &self.steps[at].inputs {
+            buffers.push(match *input {
+                Var::Step(before) if !self.steps[before].differentiable => None,
+                // A value with two readers adds up what both send; the second writes beside the first.
+                Var::Step(before) if self.has_gradient[before] => Some(std::mem::take(&mut self.spare)),
+                Var::Step(before) => Some(std::mem::take(&mut self.gradients[before])),
+                Var::Weight(weight) => Some(weights.take_scratch(weight)),
+            });
+        }
+        let step = &mut self.steps[at];
+        let inputs = Inputs { vars: &step.inputs, values: &self.values, weights };
+        let mut wanted = Gradients { buffers: &mut buffers };
+        step.operation.backward(inputs, &self.values[at], &self.gradients[at], &mut wanted);
+        for (input, buffer) in step.inputs.iter().zip(buffers) {
+            let Some(buffer) = buffer else { continue };
+            match *input {
+                Var::Step(before) if self.has_gradient[before] => {
+                    self.gradients[before].add(&buffer);
+                    self.spare = buffer;
+                }
+                Var::Step(before) => {
+                    self.gradients[before] = buffer;
+                    self.has_gradient[before] = true;
+                }
+                Var::Weight(weight) => weights.add_gradient(weight, buffer),
+            }
+        }
+    }
+}
+
+fn step_of(var: Var) -> usize {
+    match var {
+        Var::Step(step) => step,
+        Var::Weight(_) => panic!("a weight is not a step of the tape"),
+    }
+}
+
+/// A value that was put on the tape from outside.
+#[derive(Debug)]
+struct Constant;
+
+impl Operation for Constant {
+    fn forward(&mut self, _: Inputs<'_>, _: &mut Matrix, _: &Pass) {}
+
+    fn backward(&mut self, _: Inputs<'_>, _: &Matrix, _: &Matrix, _: &mut Gradients<'_>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::linear::Linear;
+
+    #[test]
+    fn a_value_with_two_readers_gathers_both_gradients() {
+        // H = (X W) V + (X W) V: the gradient of W is twice that of one path.
+        let mut weights = Weights::new(Seeds::new(0));
+        let w = weights.declare("w", Matrix::from_fn(3, 2, |i, c| (i + c) as f32));
+        let v = weights.declare("v", Matrix::from_fn(2, 2, |i, c| (2 * i + c) as f32));
+        let both = weights.declare("both", Matrix::from_rows(&[[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]));
+        let gradient_of_w = |paths: usize, weights: &mut Weights| {
+            let mut tape = Tape::default();
+            let x = tape.constant(Matrix::from_fn(4, 3, |i, c| (i * c) as f32));
+            let xw = tape.push(Linear::new(1), &[x, w]);
+            let ends: Vec<Var> = (0..paths).map(|_| tape.push(Linear::new(1), &[xw, v])).collect();
+            let h = if paths == 1 { ends[0] } else { tape.push(Linear::new(2), &[ends[0], ends[1], both]) };
+            let pass = Pass { training: true, seeds: Seeds::new(0), graph: 0, draw: 0 };
+            tape.forward(weights, &pass);
+            tape.output_and_gradient(h).1.copy_from(&Matrix::ones(4, 2));
+            weights.clear_gradients();
+            tape.backward(h, weights);
+            weights.entry(0).gradient.clone()
+        };
+        let once = gradient_of_w(1, &mut weights);
+        let twice = gradient_of_w(2, &mut weights);
+        assert!(once.data().iter().any(|&g| g != 0.0));
+        assert!(once.data().iter().zip(twice.data()).all(|(a, b)| 2.0 * a == *b));
+    }
+}

@@ -1,0 +1,206 @@
+//! Pairs that do not belong together. Each is a function of its number, so that threads share the work and not the
+//! result.
+
+use crate::graph::Graph;
+use crate::names::named;
+use crate::seeds::{Stream, below};
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+named! {
+    /// How carefully negatives are drawn.
+    pub enum Negatives, "kind of negatives" {
+        /// As the authors' runs did: any pair for training; for evaluation two nodes that are not listed as an edge in
+        /// that order.
+        Loose = "loose",
+        /// Two nodes without an edge in either direction: none that training can see, or, for evaluation, none at all.
+        Exact = "exact",
+    }
+}
+
+/// What a negative must not be.
+#[derive(Debug, Clone)]
+pub enum Rule {
+    /// Anything goes, a node with itself included.
+    Any,
+    /// Two nodes; not an edge as listed, smaller end first.
+    NotListed(Arc<Graph>),
+    /// Two nodes without an edge.
+    NotLinked(Arc<Graph>),
+    /// Two nodes of different classes.
+    Unlike(Arc<[Option<u32>]>),
+}
+
+impl Rule {
+    /// For training: only edges that training can see may be avoided; to avoid a held-out edge would give it away.
+    pub fn for_training(negatives: Negatives, visible: Arc<Graph>) -> Rule {
+        match negatives {
+            Negatives::Loose => Rule::Any,
+            Negatives::Exact => Rule::NotLinked(visible),
+        }
+    }
+
+    /// For evaluation: every known edge is avoided.
+    pub fn for_evaluation(negatives: Negatives, whole: Arc<Graph>) -> Rule {
+        match negatives {
+            Negatives::Loose => Rule::NotListed(whole),
+            Negatives::Exact => Rule::NotLinked(whole),
+        }
+    }
+
+    fn allows(&self, [a, b]: [u32; 2]) -> bool {
+        match self {
+            Rule::Any => true,
+            Rule::NotListed(graph) => a != b && !(a < b && graph.has_edge(a, b)),
+            Rule::NotLinked(graph) => a != b && !graph.has_edge(a, b),
+            Rule::Unlike(labels) => labels[a as usize] != labels[b as usize],
+        }
+    }
+}
+
+/// Draws pairs of nodes that a rule allows.
+#[derive(Debug, Clone)]
+pub struct PairSampler {
+    /// The nodes to draw from, if not all.
+    nodes: Option<Arc<[u32]>>,
+    num_nodes: usize,
+    rule: Rule,
+}
+
+/// After so many refused draws the pairs are searched one by one: some graphs have hardly any non-edge.
+const MOST_TRIES: u64 = 256;
+
+impl PairSampler {
+    /// From all nodes.
+    pub fn new(num_nodes: usize, rule: Rule) -> PairSampler {
+        PairSampler { nodes: None, num_nodes, rule }
+    }
+
+    /// From some of the nodes.
+    pub fn among(nodes: Vec<u32>, num_nodes: usize, rule: Rule) -> PairSampler {
+        let all = nodes.len() == num_nodes;
+        PairSampler { nodes: (!all).then(|| nodes.into()), num_nodes, rule }
+    }
+
+    /// `count` pairs, into storage that is there already.
+    pub fn draw(&self, stream: Stream, count: usize, pairs: &mut Vec<[u32; 2]>) {
+        const WORTH_A_THREAD: usize = 1 << 12;
+        if count < WORTH_A_THREAD {
+            pairs.clear();
+            pairs.extend((0..count as u64).map(|number| self.pair(stream, number)));
+        } else {
+            (0..count).into_par_iter().map(|number| self.pair(stream, number as u64)).collect_into_vec(pairs);
+        }
+    }
+
+    /// The pair of a number: the first of its draws that the rule allows.
+    fn pair(&self, stream: Stream, number: u64) -> [u32; 2] {
+        let drawn = (0..MOST_TRIES).map(|attempt| self.drawn(stream, number, attempt));
+        let found = drawn.into_iter().find(|&pair| self.rule.allows(pair));
+        found.unwrap_or_else(|| self.next_allowed(self.drawn(stream, number, MOST_TRIES)))
+    }
+
+    fn drawn(&self, stream: Stream, number: u64, attempt: u64) -> [u32; 2] {
+        let w = stream.at_pair(number, attempt);
+        let n = self.len() as u64;
+        [self.node(below(w[0], w[1], n) as usize), self.node(below(w[2], w[3], n) as usize)]
+    }
+
+    /// The first allowed pair at or after a place, around the end and on.
+    ///
+    /// # Panics
+    /// If there is none; every split makes sure of one before it builds a sampler.
+    fn next_allowed(&self, [a, b]: [u32; 2]) -> [u32; 2] {
+        let n = self.len();
+        let place = |node: u32| match &self.nodes {
+            None => node as usize,
+            Some(nodes) => nodes.binary_search(&node).expect("a node of the list"),
+        };
+        let start = place(a) * n + place(b);
+        let pairs = (start..n * n).chain(0..start).map(|at| [self.node(at / n), self.node(at % n)]);
+        pairs.into_iter().find(|&pair| self.rule.allows(pair)).expect("a pair that the rule allows")
+    }
+
+    fn len(&self) -> usize {
+        self.nodes.as_ref().map_or(self.num_nodes, |nodes| nodes.len())
+    }
+
+    fn node(&self, at: usize) -> u32 {
+        self.nodes.as_ref().map_or(at as u32, |nodes| nodes[at])
+    }
+}
+
+/// Negatives for evaluation. Exact ones are also distinct; where fewer exist than asked for, all of them are taken.
+pub(super) fn draw_once(
+    sampler: &PairSampler,
+    negatives: Negatives,
+    stream: Stream,
+    count: usize,
+    available: u64,
+) -> Vec<[u32; 2]> {
+    let mut pairs = Vec::new();
+    if negatives == Negatives::Loose {
+        sampler.draw(stream, count, &mut pairs);
+        return pairs;
+    }
+    if available <= 2 * count as u64 {
+        // So few are left that the graph is as large as its complement: listing them is linear in its edges.
+        let n = sampler.num_nodes as u32;
+        pairs =
+            (0..n).flat_map(|a| (a + 1..n).map(move |b| [a, b])).filter(|&pair| sampler.rule.allows(pair)).collect();
+        stream.rng().shuffle(&mut pairs);
+        pairs.truncate(count);
+        return pairs;
+    }
+    let mut seen = HashSet::with_capacity(count);
+    let mut number = 0;
+    while pairs.len() < count {
+        let [a, b] = sampler.pair(stream, number);
+        if seen.insert([a.min(b), a.max(b)]) {
+            pairs.push([a, b]);
+        }
+        number += 1;
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate;
+    use crate::seeds::{Purpose, Seeds};
+
+    fn stream(address: u64) -> Stream {
+        Seeds::new(2).stream(Purpose::Negatives, &[address])
+    }
+
+    #[test]
+    fn exact_negatives_are_never_edges_and_loose_ones_sometimes_are() {
+        let graph = Arc::new(generate::communities(4, 10, 0.01, 1).graph);
+        let share_of_edges = |rule: Rule| {
+            let mut pairs = Vec::new();
+            PairSampler::new(40, rule).draw(stream(0), 20_000, &mut pairs);
+            assert_eq!(pairs.len(), 20_000);
+            pairs.iter().filter(|&&[a, b]| graph.has_edge(a, b)).count() as f64 / 20_000.0
+        };
+        let density = 2.0 * graph.num_edges() as f64 / (40.0 * 40.0);
+        assert_eq!(share_of_edges(Rule::NotLinked(graph.clone())), 0.0);
+        assert!((share_of_edges(Rule::Any) - density).abs() < 0.02);
+        // Only one direction is checked, so half of the edges slip through.
+        let loose = share_of_edges(Rule::NotListed(graph.clone()));
+        assert!(loose > 0.3 * density && loose < 0.8 * density, "{loose} of {density}");
+    }
+
+    #[test]
+    fn the_only_non_edge_is_found() {
+        let edges: Vec<[u32; 2]> =
+            (0..30).flat_map(|a| (a + 1..30).map(move |b| [a, b])).filter(|e| *e != [7, 19]).collect();
+        let (graph, _) = Graph::from_edges(30, &edges).unwrap();
+        let sampler = PairSampler::new(30, Rule::NotLinked(graph.clone().into()));
+        let mut pairs = Vec::new();
+        sampler.draw(stream(1), 5, &mut pairs);
+        assert!(pairs.iter().all(|&[a, b]| [a.min(b), a.max(b)] == [7, 19]));
+        assert_eq!(draw_once(&sampler, Negatives::Exact, stream(1), 43, graph.num_non_edges()), [[7, 19]]);
+    }
+}

@@ -1,0 +1,119 @@
+//! Pairwise node classification: are two nodes of the same class? Message passing sees the whole graph.
+
+use super::negatives::Rule;
+use super::{NegativePairs, Negatives, PairSampler, Part, Question, Split, Task, graphs_by_part, labels_of, sizes};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::model::View;
+use crate::names::named;
+use crate::seeds::{Purpose, Seeds, below};
+use crate::train::Config;
+use std::sync::Arc;
+
+named! {
+    /// Which pairs of like nodes are asked about.
+    pub enum SameLabelPairs, "choice of same-label pairs" {
+        /// Every one.
+        All = "all",
+        /// As many random ones as there are edges.
+        Sampled = "sampled",
+    }
+}
+
+pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Split> {
+    let mut split = Split { train: Vec::new(), valid: Vec::new(), test: Vec::new() };
+    let several = dataset.samples.len() > 1;
+    let graphs = if several { graphs_by_part(dataset, config, seeds)? } else { Default::default() };
+    for (number, sample) in dataset.samples.iter().enumerate() {
+        let labels = labels_of(sample, Task::PairwiseNodeClassification)?;
+        let classes = nodes_by_class(labels);
+        if classes.iter().filter(|class| !class.is_empty()).count() < 2 {
+            return Err(Error::Data("all labels are the same; pairs of different nodes can't be drawn".into()));
+        }
+        let mut positive = match config.same_label_pairs.get() {
+            SameLabelPairs::All => all_pairs(&classes),
+            SameLabelPairs::Sampled => {
+                let stream_seeds = (seeds, number as u64);
+                sampled_pairs(&classes, sample.graph.num_edges(), stream_seeds)?
+            }
+        };
+        seeds.rng(Purpose::Split, &[number as u64]).shuffle(&mut positive);
+        let [train, valid, _] = sizes(positive.len(), config, "pairs of nodes with the same label")?;
+        let (train, rest) = positive.split_at(train);
+        let (valid, test) = rest.split_at(valid);
+        let view: Arc<View> = Task::PairwiseNodeClassification.whole_view(sample, number as u64)?.into();
+        let n = sample.graph.num_nodes();
+        let unlike = PairSampler::among(labelled(labels), n, Rule::Unlike(labels.clone()));
+        let sampler = match config.train_negatives.get() {
+            Negatives::Loose => PairSampler::among(labelled(labels), n, Rule::Any),
+            Negatives::Exact => unlike.clone(),
+        };
+        let given = |part: u64, count: usize| {
+            let mut pairs = Vec::new();
+            unlike.draw(seeds.stream(Purpose::Negatives, &[number as u64, part]), count, &mut pairs);
+            NegativePairs::Given(pairs)
+        };
+        let asked =
+            [(train, NegativePairs::Drawn(sampler)), (valid, given(1, valid.len())), (test, given(2, test.len()))];
+        let parts = [&mut split.train, &mut split.valid, &mut split.test];
+        for (part, ((positive, negative), parts)) in asked.into_iter().zip(parts).enumerate() {
+            if !several || graphs[part].contains(&number) {
+                let question = Question::Pairs { positive: positive.to_vec(), negative };
+                parts.push(Part { view: view.clone(), question });
+            }
+        }
+    }
+    Ok(split)
+}
+
+fn labelled(labels: &[Option<u32>]) -> Vec<u32> {
+    (0..labels.len() as u32).filter(|&node| labels[node as usize].is_some()).collect()
+}
+
+fn nodes_by_class(labels: &[Option<u32>]) -> Vec<Vec<u32>> {
+    let num_classes = labels.iter().flatten().max().map_or(0, |&largest| largest as usize + 1);
+    let mut classes = vec![Vec::new(); num_classes];
+    for (node, label) in labels.iter().enumerate() {
+        if let Some(label) = label {
+            classes[*label as usize].push(node as u32);
+        }
+    }
+    classes
+}
+
+fn all_pairs(classes: &[Vec<u32>]) -> Vec<[u32; 2]> {
+    let mut pairs = Vec::new();
+    for class in classes {
+        for (at, &a) in class.iter().enumerate() {
+            pairs.extend(class[at + 1..].iter().map(|&b| [a, b]));
+        }
+    }
+    pairs
+}
+
+/// A pair is drawn among all pairs alike: the class by its number of pairs, then two different members of it.
+fn sampled_pairs(classes: &[Vec<u32>], count: usize, (seeds, number): (Seeds, u64)) -> Result<Vec<[u32; 2]>> {
+    let pairs_in = |class: &Vec<u32>| class.len() as u64 * (class.len() as u64).saturating_sub(1) / 2;
+    let ends: Vec<u64> = classes
+        .iter()
+        .scan(0, |sum, class| {
+            *sum += pairs_in(class);
+            Some(*sum)
+        })
+        .collect();
+    let total = ends.last().copied().unwrap_or(0);
+    if total == 0 {
+        return Err(Error::Data("no two nodes have the same label; there is no positive pair".into()));
+    }
+    let stream = seeds.stream(Purpose::Split, &[number, 1]);
+    let pair = |k: u64| {
+        let w = stream.at_pair(k, 0);
+        let chosen = below(w[0], w[1], total);
+        let class = &classes[ends.partition_point(|&end| end <= chosen)];
+        let a = below(w[2], 0, class.len() as u64) as usize;
+        let b = below(w[3], 0, class.len() as u64 - 1) as usize;
+        let b = if b >= a { b + 1 } else { b };
+        [class[a], class[b]]
+    };
+    Ok((0..count as u64).map(pair).collect())
+}

@@ -1,0 +1,163 @@
+//! Where a training was when its process ended. Randomness has an address, so weights, optimiser and counters are all
+//! there is to keep.
+
+use super::{Adam, Best, Config, Evaluation, Job, Run, State, Trainer};
+use crate::dataset::Dataset;
+use crate::digest;
+use crate::error::{Error, Result};
+use crate::kernel::Matrix;
+use crate::tensors::{self, Tensors};
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A file that a training writes now and then, and from which it goes on.
+#[derive(Debug)]
+pub struct Checkpoint {
+    path: PathBuf,
+    every: Every,
+    written: Cell<Instant>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Every {
+    Epochs(usize),
+    Time(Duration),
+}
+
+/// What stands beside the matrices.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    /// Of configuration and data: a checkpoint continues nothing else.
+    fingerprint: String,
+    runs: Vec<Run>,
+    current: Option<Current>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Current {
+    epoch: usize,
+    steps: u64,
+    best: Option<Evaluation>,
+    curve: Vec<Evaluation>,
+}
+
+impl Checkpoint {
+    /// Written every few seconds.
+    pub fn new(path: impl Into<PathBuf>) -> Checkpoint {
+        Checkpoint { path: path.into(), every: Every::Time(Duration::from_secs(3)), written: Cell::new(Instant::now()) }
+    }
+
+    /// Written every so many epochs.
+    pub fn every_epochs(self, epochs: usize) -> Checkpoint {
+        Checkpoint { every: Every::Epochs(epochs), ..self }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn save_if_due(
+        &self,
+        config: &Config,
+        dataset: &Dataset,
+        job: &Job,
+        trainer: &Trainer<'_>,
+    ) -> Result<()> {
+        let due = match self.every {
+            Every::Epochs(epochs) => trainer.epoch.is_multiple_of(epochs),
+            Every::Time(time) => self.written.get().elapsed() >= time,
+        };
+        if due { self.save(config, dataset, job, Some(trainer)) } else { Ok(()) }
+    }
+
+    pub(super) fn save(
+        &self,
+        config: &Config,
+        dataset: &Dataset,
+        job: &Job,
+        trainer: Option<&Trainer<'_>>,
+    ) -> Result<()> {
+        let mut tensors = Tensors::new();
+        let mut put = |group: &str, matrices: &mut dyn Iterator<Item = &Matrix>| {
+            for (at, matrix) in matrices.enumerate() {
+                tensors.insert(format!("{group}/{at:04}"), matrix.clone());
+            }
+        };
+        put("best-repeat", &mut job.best_weights.iter());
+        let current = trainer.map(|trainer| {
+            put("weights", &mut trainer.model.weights.entries().iter().map(|weight| &weight.value));
+            put("first", &mut trainer.adam.first.iter());
+            put("second", &mut trainer.adam.second.iter());
+            put("best", &mut trainer.best.iter().flat_map(|best| &best.weights));
+            let best = trainer.best.as_ref();
+            Current {
+                epoch: trainer.epoch,
+                steps: trainer.adam.steps,
+                best: best.map(|best| Evaluation { epoch: best.epoch, loss: 0.0, valid: best.valid, test: best.test }),
+                curve: trainer.curve.clone(),
+            }
+        });
+        let header = Header { fingerprint: fingerprint(config, dataset), runs: job.runs.clone(), current };
+        let text = serde_json::to_string(&header).expect("plain data can be written");
+        tensors::write(&self.path, &tensors, &[("nigh", &text)])?;
+        self.written.set(Instant::now());
+        Ok(())
+    }
+
+    /// Fills `job` with the repeats that have ended and returns the state of the one that had not.
+    pub(super) fn load(&self, config: &Config, dataset: &Dataset, job: &mut Job) -> Result<Option<State>> {
+        if !self.path.exists() {
+            return Ok(None);
+        }
+        let (mut tensors, notes) = tensors::read(&self.path)?;
+        let damaged = |problem: &str| Error::file(&self.path, format!("is not a usable checkpoint: {problem}"));
+        let header: Header = notes
+            .get("nigh")
+            .and_then(|text| serde_json::from_str(text).ok())
+            .ok_or_else(|| damaged("its header can't be read"))?;
+        if header.fingerprint != fingerprint(config, dataset) {
+            return Err(Error::file(
+                &self.path,
+                "belongs to a training with other settings or data; repeat those, or remove it and start anew",
+            ));
+        }
+        let mut take = |group: &str| -> Vec<Matrix> {
+            let prefix = format!("{group}/");
+            let names: Vec<String> = tensors.keys().filter(|name| name.starts_with(&prefix)).cloned().collect();
+            names.iter().filter_map(|name| tensors.remove(name)).collect()
+        };
+        let expected: Vec<[usize; 2]> =
+            super::build(dataset, config, config.seed)?.weights.entries().iter().map(|w| w.value.shape()).collect();
+        let mut checked = |group: &str| -> Result<Vec<Matrix>> {
+            let matrices = take(group);
+            let fits = matrices.iter().map(Matrix::shape).eq(expected.iter().copied());
+            if fits { Ok(matrices) } else { Err(damaged(&format!("the matrices of `{group}` do not fit the model"))) }
+        };
+        if !header.runs.is_empty() {
+            job.best_weights = checked("best-repeat")?;
+        }
+        job.runs = header.runs;
+        let Some(current) = header.current else { return Ok(None) };
+        let best = match current.best {
+            Some(best) => {
+                Some(Best { epoch: best.epoch, valid: best.valid, test: best.test, weights: checked("best")? })
+            }
+            None => None,
+        };
+        let adam = Adam { steps: current.steps, first: checked("first")?, second: checked("second")? };
+        Ok(Some(State { epoch: current.epoch, weights: checked("weights")?, adam, best, curve: current.curve }))
+    }
+}
+
+fn fingerprint(config: &Config, dataset: &Dataset) -> String {
+    let mut text = toml::to_string(config).expect("a configuration can be written");
+    for sample in &dataset.samples {
+        text += &sample.graph.digest();
+        text += &sample.features.digest();
+        text += &format!("{:?}", sample.labels);
+    }
+    digest::sha256(text.as_bytes())
+}

@@ -1,0 +1,305 @@
+//! Every hyper-parameter. `Config::default()` is the paper's appendix.
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::metric::Metric;
+use crate::model::{Decoder, Shape, catalog};
+use crate::names::{Auto, named};
+use crate::source::{Refresh, Signal, SignalScale};
+use crate::task::{Negatives, SameLabelPairs, Task};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+named! {
+    /// Which reading of the evaluation protocol.
+    pub enum Protocol, "protocol" {
+        /// Cosine scores and loosely drawn negatives, as the authors' runs did.
+        Published = "published",
+        /// No negative is a known edge, in either direction.
+        Strict = "strict",
+    }
+}
+
+/// What is trained, how, and how it is judged. The names are those of the command's options.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Config {
+    /// What is asked of the model.
+    pub task: Task,
+    /// A name of the catalog.
+    pub model: String,
+    /// Sets `decoder`, `train-negatives` and `evaluation-negatives` unless they are set themselves.
+    pub protocol: Protocol,
+    /// `K`: propagation steps, or layers.
+    pub hops: usize,
+    /// Width of hidden layers and of the representation.
+    pub width: usize,
+    /// Share of entries dropped between layers.
+    pub dropout: f32,
+    /// Distribution of the entries of `E`.
+    pub signal: Signal,
+    /// `d`, the width of `E`.
+    pub signal_dim: usize,
+    /// Scale of `E`.
+    pub signal_scale: Auto<SignalScale>,
+    /// Whether `E` stays the same; `auto` keeps it for one graph and resamples it for several.
+    pub refresh: Auto<Refresh>,
+    /// How two representations become one score.
+    pub decoder: Auto<Decoder>,
+    /// What is measured.
+    pub metric: Auto<Metric>,
+    /// Passes over the training data.
+    pub epochs: usize,
+    /// Step of Adam.
+    pub learning_rate: f32,
+    /// L2 penalty, as part of the gradient.
+    pub weight_decay: f32,
+    /// The epoch after which the learning rate is multiplied by `decay_factor`; 0 for never.
+    pub decay_at: usize,
+    /// See `decay_at`.
+    pub decay_factor: f32,
+    /// Longest gradient over all weights together; 0 for any length.
+    pub clip_norm: f32,
+    /// Positive pairs per step; 0 for all at once.
+    pub batch_size: usize,
+    /// Epochs between two evaluations.
+    pub evaluate_every: usize,
+    /// Runs with seeds `seed`, `seed + 1`, ...
+    pub repeats: usize,
+    /// The root of all randomness of the first repeat.
+    pub seed: u64,
+    /// Share of edges, pairs or labelled nodes for validation.
+    pub valid_fraction: f32,
+    /// Share of edges, pairs or labelled nodes for the test.
+    pub test_fraction: f32,
+    /// Labelled nodes per class for training, instead of shares; 0 for shares.
+    pub train_per_class: Auto<usize>,
+    /// Labelled nodes per class for validation.
+    pub valid_per_class: Auto<usize>,
+    /// Labelled nodes per class for the test; 0 for all the rest.
+    pub test_per_class: Auto<usize>,
+    /// How negatives for training are drawn.
+    pub train_negatives: Auto<Negatives>,
+    /// How negatives for validation and test are drawn.
+    pub evaluation_negatives: Auto<Negatives>,
+    /// Which pairs of like nodes pairwise classification asks about.
+    pub same_label_pairs: Auto<SameLabelPairs>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            task: Task::LinkPrediction,
+            model: "smp-linear".to_string(),
+            protocol: Protocol::Strict,
+            hops: 2,
+            width: 32,
+            dropout: 0.5,
+            signal: Signal::Gaussian,
+            signal_dim: 32,
+            signal_scale: Auto::Auto,
+            refresh: Auto::Auto,
+            decoder: Auto::Auto,
+            metric: Auto::Auto,
+            epochs: 1000,
+            learning_rate: 0.01,
+            weight_decay: 5e-4,
+            decay_at: 200,
+            decay_factor: 0.1,
+            clip_norm: 0.0,
+            batch_size: 0,
+            evaluate_every: 5,
+            repeats: 5,
+            seed: 1,
+            valid_fraction: 0.1,
+            test_fraction: 0.1,
+            train_per_class: Auto::Auto,
+            valid_per_class: Auto::Auto,
+            test_per_class: Auto::Auto,
+            train_negatives: Auto::Auto,
+            evaluation_negatives: Auto::Auto,
+            same_label_pairs: Auto::Auto,
+        }
+    }
+}
+
+/// Graphs up to this size ask about every pair of like nodes, as the paper does on Comm and Email.
+const ALL_PAIRS_UP_TO: usize = 1_000;
+
+impl Config {
+    /// Reads a table of settings over the defaults; an unknown key is answered with the nearest known one.
+    pub fn from_table(table: toml::Table) -> Result<Config> {
+        let known = Config::names();
+        if let Some(key) = table.keys().find(|key| !known.contains(key)) {
+            return Err(Error::UnknownName { kind: "setting", name: key.clone(), known });
+        }
+        table.try_into().map_err(|error: toml::de::Error| Error::Data(error.message().to_string()))
+    }
+
+    /// Reads a TOML file into a table, checked key by key and value by value.
+    pub fn read_table(path: &Path) -> Result<toml::Table> {
+        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+        let problem = |error: toml::de::Error| match error.span() {
+            Some(span) => {
+                let line = text[..span.start.min(text.len())].lines().count().max(1);
+                Error::line(path, line, error.message())
+            }
+            None => Error::file(path, error.message()),
+        };
+        let table: toml::Table = text.parse().map_err(problem)?;
+        let known = Config::names();
+        for key in table.keys().filter(|key| !known.contains(key)) {
+            let line = text.lines().position(|line| line.trim_start().starts_with(key.as_str())).map_or(1, |at| at + 1);
+            let unknown = Error::UnknownName { kind: "setting", name: key.clone(), known: known.clone() };
+            return Err(Error::line(path, line, unknown.to_string()));
+        }
+        toml::from_str::<Config>(&text).map_err(problem)?;
+        Ok(table)
+    }
+
+    /// Every setting, as users type it.
+    pub fn names() -> Vec<String> {
+        let table = toml::Table::try_from(Config::default()).expect("the defaults can be written");
+        table.keys().cloned().collect()
+    }
+
+    /// Checks every value and makes every choice that was left open.
+    pub fn resolve(mut self, dataset: &Dataset) -> Result<Config> {
+        self.check()?;
+        let several = dataset.samples.len() > 1;
+        self.refresh = self.refresh.or(if several { Refresh::Resampled } else { Refresh::Fixed });
+        self.signal_scale = self.signal_scale.or(dataset.customs.signal_scale.unwrap_or(SignalScale::InverseSqrt));
+        let (decoder, negatives) = match self.protocol {
+            Protocol::Published => (Decoder::Cosine, Negatives::Loose),
+            Protocol::Strict => (Decoder::Cosine, Negatives::Exact),
+        };
+        self.decoder = self.decoder.or(decoder);
+        self.train_negatives = self.train_negatives.or(negatives);
+        self.evaluation_negatives = self.evaluation_negatives.or(negatives);
+        let asks_pairs = self.task.asks_pairs();
+        self.metric = self.metric.or(if asks_pairs { Metric::Auc } else { Metric::Accuracy });
+        if self.metric.get().judges_pairs() != asks_pairs {
+            let right = if asks_pairs { "auc, ap, hits@K or mrr" } else { "accuracy or macro-f1" };
+            return Err(Error::setting("metric", self.metric, format!("{} is judged by {right}", self.task)));
+        }
+        let [train, valid, test] = dataset.customs.per_class.unwrap_or([0, 0, 0]);
+        self.train_per_class = self.train_per_class.or(train);
+        self.valid_per_class = self.valid_per_class.or(if train > 0 { valid } else { self.train_per_class.get() });
+        self.test_per_class = self.test_per_class.or(test);
+        if self.train_per_class.get() > 0 && self.valid_per_class.get() == 0 {
+            return Err(Error::setting("valid-per-class", 0, "the best epoch is chosen on validation nodes"));
+        }
+        let small = dataset.samples.iter().all(|sample| sample.graph.num_nodes() <= ALL_PAIRS_UP_TO);
+        self.same_label_pairs =
+            self.same_label_pairs.or(if small { SameLabelPairs::All } else { SameLabelPairs::Sampled });
+        if self.task == Task::NodeClassification && !catalog::architecture(&self.model)?.can_classify() {
+            let problem = "nothing in it is as wide as the number of classes; take smp-linear to classify nodes";
+            return Err(Error::setting("model", &self.model, problem));
+        }
+        Ok(self)
+    }
+
+    fn check(&self) -> Result<()> {
+        catalog::architecture(&self.model)?;
+        let counts = [
+            ("hops", self.hops, 64),
+            ("width", self.width, 1 << 16),
+            ("signal-dim", self.signal_dim, 1 << 16),
+            ("epochs", self.epochs, 1 << 24),
+            ("evaluate-every", self.evaluate_every, 1 << 24),
+            ("repeats", self.repeats, 1 << 16),
+        ];
+        for (name, value, most) in counts {
+            if !(1..=most).contains(&value) {
+                return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")));
+            }
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err(Error::setting("dropout", self.dropout, "expected a share from 0 up to, not including, 1"));
+        }
+        for (name, value) in [("learning-rate", self.learning_rate), ("decay-factor", self.decay_factor)] {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(Error::setting(name, value, "expected a number above 0"));
+            }
+        }
+        for (name, value) in [("weight-decay", self.weight_decay), ("clip-norm", self.clip_norm)] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(Error::setting(name, value, "expected 0 or more"));
+            }
+        }
+        for (name, value) in [("valid-fraction", self.valid_fraction), ("test-fraction", self.test_fraction)] {
+            if !(value > 0.0 && value < 1.0) {
+                return Err(Error::setting(name, value, "expected a share between 0 and 1"));
+            }
+        }
+        if self.valid_fraction + self.test_fraction >= 1.0 {
+            let sum = self.valid_fraction + self.test_fraction;
+            return Err(Error::setting(
+                "valid-fraction",
+                self.valid_fraction,
+                format!("with test-fraction it makes {sum}; nothing is left to train on"),
+            ));
+        }
+        if self.seed > (1 << 53) {
+            return Err(Error::setting("seed", self.seed, "expected at most 2^53, which every file format can hold"));
+        }
+        if self.epochs < self.evaluate_every {
+            let problem = format!("it is more than the {} epochs, so nothing would ever be evaluated", self.epochs);
+            return Err(Error::setting("evaluate-every", self.evaluate_every, problem));
+        }
+        Ok(())
+    }
+
+    /// The shape of the model for data with so many features and classes. Resolved configurations only.
+    pub fn shape(&self, num_features: usize, num_classes: usize) -> Shape {
+        Shape {
+            num_features: if self.task.uses_features() { num_features } else { 1 },
+            num_classes: (self.task == Task::NodeClassification).then_some(num_classes),
+            hops: self.hops,
+            width: self.width,
+            dropout: self.dropout,
+            signal: self.signal,
+            signal_dim: self.signal_dim,
+            signal_scale: self.signal_scale.get(),
+            refresh: self.refresh.get(),
+        }
+    }
+
+    /// The learning rate of an epoch, counted from one.
+    pub fn learning_rate_at(&self, epoch: usize) -> f32 {
+        let decayed = self.decay_at > 0 && epoch > self.decay_at;
+        if decayed { self.learning_rate * self.decay_factor } else { self.learning_rate }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_survives_its_file() {
+        let dataset = Dataset::built_in("leaders").unwrap();
+        let config = Config { task: Task::NodeClassification, ..Config::default() }.resolve(&dataset).unwrap();
+        let text = toml::to_string(&config).unwrap();
+        assert_eq!(Config::from_table(text.parse().unwrap()).unwrap(), config);
+        assert_eq!(config.train_per_class.get(), 5);
+        assert_eq!(config.signal_scale.get(), SignalScale::Unit);
+    }
+
+    #[test]
+    fn a_wrong_key_or_value_is_answered_with_what_would_be_right() {
+        let error = |text: &str| {
+            Config::from_table(text.parse().unwrap())
+                .and_then(|c| c.resolve(&Dataset::built_in("grid").unwrap()))
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(error("hop = 3"), "unknown setting `hop`; did you mean `hops`?");
+        assert!(error("hops = 0").starts_with("`hops` is 0, but expected a whole number from 1"));
+        assert!(error("hops = -1").contains("-1"), "{}", error("hops = -1"));
+        assert!(error("refresh = \"fixd\"").contains("did you mean `fixed`"));
+        assert!(error("learning-rate = 0").contains("above 0"));
+        assert!(error("metric = \"accuracy\"").contains("link-prediction is judged by auc"));
+        assert!(error("model = \"smp-liner\"").contains("did you mean `smp-linear`"));
+    }
+}

@@ -1,0 +1,429 @@
+//! 6. Learning: the loop, readable top to bottom.
+
+mod adam;
+mod checkpoint;
+mod config;
+
+pub use adam::Adam;
+pub use checkpoint::Checkpoint;
+pub use config::{Config, Protocol};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::kernel::Matrix;
+use crate::kernel::softmax;
+use crate::model::decoder::PairDecoder;
+use crate::model::{Model, Recording, View, catalog};
+use crate::seeds::{Purpose, Seeds};
+use crate::task::{NegativePairs, Part, Question, Split};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What one repeat found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Repeats differ in nothing else.
+    pub seed: u64,
+    /// The metric on the test part at the epoch that was best on the validation part.
+    pub test: f64,
+    /// The best metric on the validation part.
+    pub valid: f64,
+    /// That epoch, counted from one.
+    pub best_epoch: usize,
+    /// Fingerprint of the split.
+    pub split: String,
+    /// Every evaluation on the way.
+    pub curve: Vec<Evaluation>,
+}
+
+/// One look at the model on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// Counted from one.
+    pub epoch: usize,
+    /// Training loss of that epoch.
+    pub loss: f64,
+    /// The metric on the validation part.
+    pub valid: f64,
+    /// The metric on the test part.
+    pub test: f64,
+}
+
+/// Told of every step; bring your own to show, log or plot.
+pub trait Observer {
+    /// An epoch has ended; `evaluation` if it was one of those that are evaluated.
+    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) {
+        let _ = (progress, evaluation);
+    }
+
+    /// A repeat has ended.
+    fn repeat(&mut self, run: &Run) {
+        let _ = run;
+    }
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// How far a training is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Counted from zero.
+    pub repeat: usize,
+    /// Of so many.
+    pub repeats: usize,
+    /// Counted from one.
+    pub epoch: usize,
+    /// Of so many.
+    pub epochs: usize,
+    /// Training loss of the epoch.
+    pub loss: f64,
+}
+
+/// What a training leaves: every repeat, and the model of the one that was best on its validation part.
+#[derive(Debug)]
+pub struct Outcome {
+    /// In order of their seeds.
+    pub runs: Vec<Run>,
+    /// Which of them the model comes from.
+    pub best: usize,
+    /// With the weights of that repeat's best epoch.
+    pub model: Model,
+    /// Time per epoch, evaluations included, over what was run in this process.
+    pub millis_per_epoch: f64,
+}
+
+impl Outcome {
+    /// Mean and population standard deviation of the test metric.
+    pub fn mean_and_std(&self) -> (f64, f64) {
+        mean_and_std(&self.runs.iter().map(|run| run.test).collect::<Vec<_>>())
+    }
+}
+
+/// Mean and population standard deviation.
+pub fn mean_and_std(values: &[f64]) -> (f64, f64) {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+    (mean, variance.sqrt())
+}
+
+/// Trains `config.repeats` models and keeps the best. With a checkpoint, a run that was killed goes on where it was and
+/// ends with the same bytes.
+pub fn train(
+    dataset: &Dataset,
+    config: &Config,
+    observer: &mut dyn Observer,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<Outcome> {
+    let config = config.clone().resolve(dataset)?;
+    let mut job = Job { runs: Vec::new(), best_weights: Vec::new() };
+    let mut resumed = match checkpoint {
+        Some(checkpoint) => checkpoint.load(&config, dataset, &mut job)?,
+        None => None,
+    };
+    let (started, mut epochs_run) = (Instant::now(), 0usize);
+    while job.runs.len() < config.repeats {
+        let repeat = job.runs.len();
+        let seed = config.seed + repeat as u64;
+        let mut trainer = Trainer::new(dataset, &config, seed)?;
+        if let Some(state) = resumed.take() {
+            trainer.restore(state);
+        }
+        while trainer.epoch < config.epochs {
+            let loss = trainer.run_epoch()?;
+            epochs_run += 1;
+            let progress =
+                Progress { repeat, repeats: config.repeats, epoch: trainer.epoch, epochs: config.epochs, loss };
+            let evaluation = trainer.epoch.is_multiple_of(config.evaluate_every).then(|| trainer.evaluate(loss));
+            observer.epoch(&progress, evaluation.as_ref());
+            if let Some(checkpoint) = checkpoint {
+                checkpoint.save_if_due(&config, dataset, &job, &trainer)?;
+            }
+        }
+        let (run, weights) = trainer.finish();
+        observer.repeat(&run);
+        job.end(run, weights);
+        if let Some(checkpoint) = checkpoint {
+            checkpoint.save(&config, dataset, &job, None)?;
+        }
+    }
+    let best = job.best();
+    let mut model = build(dataset, &config, job.runs[best].seed)?;
+    for (weight, value) in model.weights.entries_mut().iter_mut().zip(job.best_weights) {
+        weight.value = value;
+    }
+    let millis_per_epoch = started.elapsed().as_secs_f64() * 1e3 / epochs_run.max(1) as f64;
+    Ok(Outcome { best, model, millis_per_epoch, runs: job.runs })
+}
+
+/// The model of a resolved configuration at its start, the decoder's weights included.
+pub fn build(dataset: &Dataset, config: &Config, seed: u64) -> Result<Model> {
+    let shape = config.shape(dataset.samples[0].features.cols(), dataset.class_names.len());
+    let mut model = Model::build(catalog::architecture(&config.model)?, shape, Seeds::new(seed))?;
+    if config.task.asks_pairs() {
+        PairDecoder::new(config.decoder.get(), &mut model);
+    }
+    Ok(model)
+}
+
+/// Repeats that have ended.
+#[derive(Debug)]
+struct Job {
+    runs: Vec<Run>,
+    /// Of the repeat that was best on its validation part.
+    best_weights: Vec<Matrix>,
+}
+
+impl Job {
+    fn end(&mut self, run: Run, weights: Vec<Matrix>) {
+        self.runs.push(run);
+        if self.best() == self.runs.len() - 1 {
+            self.best_weights = weights;
+        }
+    }
+
+    /// The first of the best.
+    fn best(&self) -> usize {
+        (1..self.runs.len()).fold(0, |best, at| if self.runs[at].valid > self.runs[best].valid { at } else { best })
+    }
+}
+
+/// One repeat on its way.
+struct Trainer<'a> {
+    config: &'a Config,
+    seed: u64,
+    split: Split,
+    model: Model,
+    /// One per view; the parts point at them.
+    recordings: Vec<Recording>,
+    recording_of: [Vec<usize>; 3],
+    /// One per training part, so that its positive pairs are sorted once; none for nodes.
+    decoders: Vec<PairDecoder>,
+    /// Scores pairs for evaluation.
+    judge: Option<PairDecoder>,
+    adam: Adam,
+    epoch: usize,
+    best: Option<Best>,
+    curve: Vec<Evaluation>,
+    positive: Vec<[u32; 2]>,
+    negative: Vec<[u32; 2]>,
+}
+
+/// The model at its best so far.
+#[derive(Debug, Clone)]
+struct Best {
+    epoch: usize,
+    valid: f64,
+    test: f64,
+    weights: Vec<Matrix>,
+}
+
+/// Everything that changes while a repeat is trained; all randomness follows from it.
+struct State {
+    epoch: usize,
+    weights: Vec<Matrix>,
+    adam: Adam,
+    best: Option<Best>,
+    curve: Vec<Evaluation>,
+}
+
+impl<'a> Trainer<'a> {
+    fn new(dataset: &Dataset, config: &'a Config, seed: u64) -> Result<Trainer<'a>> {
+        let split = config.task.split(dataset, config, Seeds::new(seed))?;
+        let mut model = build(dataset, config, seed)?;
+        let mut views: Vec<Arc<View>> = Vec::new();
+        let mut place = |part: &Part| {
+            views.iter().position(|view| Arc::ptr_eq(view, &part.view)).unwrap_or_else(|| {
+                views.push(part.view.clone());
+                views.len() - 1
+            })
+        };
+        let recording_of =
+            [&split.train, &split.valid, &split.test].map(|parts| parts.iter().map(&mut place).collect());
+        let recordings = views.iter().map(|view| model.record(view)).collect();
+        let mut decoders = Vec::new();
+        for part in &split.train {
+            if let Question::Pairs { positive, .. } = &part.question {
+                let mut decoder = PairDecoder::new(config.decoder.get(), &mut model);
+                decoder.expect(part.view.graph().num_nodes(), positive);
+                decoders.push(decoder);
+            }
+        }
+        let judge = config.task.asks_pairs().then(|| PairDecoder::new(config.decoder.get(), &mut model));
+        let adam = Adam::new(&model.weights);
+        Ok(Trainer {
+            config,
+            seed,
+            split,
+            model,
+            recordings,
+            recording_of,
+            decoders,
+            judge,
+            adam,
+            epoch: 0,
+            best: None,
+            curve: Vec::new(),
+            positive: Vec::new(),
+            negative: Vec::new(),
+        })
+    }
+
+    /// One pass over the training parts, a step for each batch of each. Returns the mean loss of the steps.
+    fn run_epoch(&mut self) -> Result<f64> {
+        self.epoch += 1;
+        let mut order: Vec<usize> = (0..self.split.train.len()).collect();
+        self.model.seeds().rng(Purpose::Order, &[self.epoch as u64]).shuffle(&mut order);
+        let (mut sum, mut steps) = (0.0, 0);
+        for part in order {
+            for batch in 0..self.num_batches(part) {
+                sum += self.step(part, batch);
+                steps += 1;
+            }
+        }
+        let loss = sum / f64::from(steps);
+        if !loss.is_finite() {
+            let epoch = self.epoch;
+            return Err(Error::Data(format!(
+                "training diverged: the loss of epoch {epoch} is {loss}; a smaller learning-rate or clip-norm = 1 helps"
+            )));
+        }
+        Ok(loss)
+    }
+
+    /// Represent, score, loss, backward, step.
+    fn step(&mut self, part: usize, batch: usize) -> f64 {
+        self.model.weights.clear_gradients();
+        self.choose_pairs(part, batch);
+        let recording = &mut self.recordings[self.recording_of[0][part]];
+        let pass = recording.train(&self.model, self.adam.steps);
+        let (h, gradient) = recording.representation_and_gradient();
+        let loss = match &self.split.train[part].question {
+            Question::Nodes { nodes, labels } => softmax::nll(h, nodes, labels, gradient),
+            Question::Pairs { .. } => {
+                self.decoders[part].loss(h, &self.negative, &mut self.model.weights, &pass, gradient)
+            }
+        };
+        recording.backward(&mut self.model);
+        if self.config.clip_norm > 0.0 {
+            self.model.weights.clip_gradients(self.config.clip_norm);
+        }
+        let learning_rate = self.config.learning_rate_at(self.epoch);
+        self.adam.step(&mut self.model.weights, learning_rate, self.config.weight_decay);
+        loss
+    }
+
+    fn num_batches(&self, part: usize) -> usize {
+        match &self.split.train[part].question {
+            Question::Pairs { positive, .. } if self.config.batch_size > 0 => {
+                positive.len().div_ceil(self.config.batch_size)
+            }
+            _ => 1,
+        }
+    }
+
+    /// The positive pairs of a batch, and as many negatives, drawn for this step alone.
+    fn choose_pairs(&mut self, part: usize, batch: usize) {
+        let Part { view, question: Question::Pairs { positive, negative } } = &self.split.train[part] else { return };
+        let mut count = positive.len();
+        if self.config.batch_size > 0 {
+            if batch == 0 {
+                self.positive.clone_from(positive);
+                let address = [self.epoch as u64, part as u64];
+                self.model.seeds().rng(Purpose::Order, &address).shuffle(&mut self.positive);
+            }
+            let pairs = self.positive.chunks(self.config.batch_size).nth(batch).expect("a batch that was counted");
+            self.decoders[part].expect(view.graph().num_nodes(), pairs);
+            count = pairs.len();
+        }
+        let NegativePairs::Drawn(sampler) = negative else { panic!("negatives for training are drawn") };
+        // Validation and test draw theirs at addresses of two parts.
+        let address = [view.graph, self.epoch as u64, batch as u64];
+        sampler.draw(self.model.seeds().stream(Purpose::Negatives, &address), count, &mut self.negative);
+    }
+
+    /// The metric on validation and test; remembers the weights if validation was never better.
+    fn evaluate(&mut self, loss: f64) -> Evaluation {
+        let mut values: [Vec<f64>; 2] = Default::default();
+        for (at, recording) in self.recordings.iter_mut().enumerate() {
+            let asked = |part: usize| self.recording_of[part].iter().enumerate().filter(move |entry| *entry.1 == at);
+            if asked(1).chain(asked(2)).next().is_none() {
+                continue;
+            }
+            // One pass serves validation and test alike.
+            let h = recording.evaluate(&self.model, self.epoch as u64);
+            for (part, parts) in [(1, &self.split.valid), (2, &self.split.test)] {
+                for (number, _) in asked(part) {
+                    let question = &parts[number].question;
+                    values[part - 1].push(judge(self.config, question, h, self.judge.as_mut(), &self.model));
+                }
+            }
+        }
+        let [valid, test] = values.map(|values| mean_and_std(&values).0);
+        let evaluation = Evaluation { epoch: self.epoch, loss, valid, test };
+        self.curve.push(evaluation);
+        if self.best.as_ref().is_none_or(|best| valid > best.valid) {
+            let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
+            self.best = Some(Best { epoch: self.epoch, valid, test, weights });
+        }
+        evaluation
+    }
+
+    fn finish(self) -> (Run, Vec<Matrix>) {
+        let best = self.best.expect("a configuration that never evaluates is refused at the door");
+        let run = Run {
+            seed: self.seed,
+            test: best.test,
+            valid: best.valid,
+            best_epoch: best.epoch,
+            split: self.split.digest(),
+            curve: self.curve,
+        };
+        (run, best.weights)
+    }
+
+    fn restore(&mut self, state: State) {
+        for (weight, value) in self.model.weights.entries_mut().iter_mut().zip(state.weights) {
+            weight.value = value;
+        }
+        self.adam = state.adam;
+        self.epoch = state.epoch;
+        self.best = state.best;
+        self.curve = state.curve;
+    }
+}
+
+/// The metric of one part, given the representations.
+fn judge(config: &Config, question: &Question, h: &Matrix, decoder: Option<&mut PairDecoder>, model: &Model) -> f64 {
+    let metric = config.metric.get();
+    match question {
+        Question::Nodes { nodes, labels } => {
+            let predictions: Vec<u32> = nodes.iter().map(|&i| softmax::most_likely(h.row(i as usize))).collect();
+            metric.of_classes(labels, &predictions)
+        }
+        Question::Pairs { positive, negative } => {
+            let decoder = decoder.expect("pairs are asked with a decoder");
+            let NegativePairs::Given(negative) = negative else { panic!("negatives for evaluation are given") };
+            let positive = decoder.scores(h, positive, &model.weights).to_vec();
+            let negative = decoder.scores(h, negative, &model.weights);
+            metric.of_pairs(&positive, negative)
+        }
+    }
+}
+
+/// The metric of a trained model on given parts, each seen through its own view.
+pub fn evaluate(model: &mut Model, config: &Config, parts: &[Part], draw: u64) -> f64 {
+    let mut decoder = config.task.asks_pairs().then(|| PairDecoder::new(config.decoder.get(), model));
+    let values: Vec<f64> = parts
+        .iter()
+        .map(|part| {
+            let h = model.represent(&part.view, draw);
+            judge(config, &part.question, &h, decoder.as_mut(), model)
+        })
+        .collect();
+    mean_and_std(&values).0
+}

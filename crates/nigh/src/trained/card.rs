@@ -1,0 +1,56 @@
+//! The card in a model's folder: what it is, on what, how well, and how to use it.
+
+use super::Trained;
+use crate::report::table::percent;
+
+/// A page of Markdown that is the same for the same training.
+pub(super) fn card(trained: &Trained) -> String {
+    let (config, summary, run) = (&trained.config, &trained.summary, trained.run());
+    let classes = match summary.class_names.len() {
+        0 => String::new(),
+        count => format!(", {count} classes"),
+    };
+    format!(
+        "# {model} for {task} on {dataset}\n\n\
+         {parameters} parameters, trained by nigh {version} on {nodes} nodes and {edges} edges with {features} \
+         features per node{classes}.\n\n\
+         | | |\n|---|---|\n\
+         | {metric}, test, mean of {repeats} | {mean} ± {std} % |\n\
+         | {metric}, test, this model (seed {seed}) | {test} % |\n\
+         | {metric}, validation, this model | {valid} % at epoch {epoch} |\n\
+         | protocol | {protocol}, decoder {decoder} |\n\
+         | signal | {signal}, d = {dim}, {refresh} |\n\
+         | graph | `{graph}` |\n\
+         | split | `{split}` |\n\n\
+         The figures hold for the split named above; `nigh evaluate` measures them again.\n\n\
+         ```\n\
+         nigh evaluate FOLDER GRAPH\n\
+         nigh embed FOLDER GRAPH --out vectors.npy\n\
+         nigh predict FOLDER GRAPH\n\
+         ```\n\n\
+         `config.toml` has every setting, `model.json` the figures of every repeat.\n",
+        model = config.model,
+        task = config.task,
+        dataset = summary.dataset,
+        parameters = trained.model().weights.num_parameters(),
+        version = env!("CARGO_PKG_VERSION"),
+        nodes = summary.num_nodes,
+        edges = summary.num_edges,
+        features = summary.num_features,
+        metric = config.metric,
+        repeats = summary.repeats.len(),
+        mean = percent(summary.mean),
+        std = percent(summary.std),
+        seed = run.seed,
+        test = percent(run.test),
+        valid = percent(run.valid),
+        epoch = run.best_epoch,
+        protocol = config.protocol,
+        decoder = if config.task.asks_pairs() { config.decoder.to_string() } else { "softmax".into() },
+        signal = config.signal,
+        dim = config.signal_dim,
+        refresh = config.refresh,
+        graph = summary.graph,
+        split = run.split,
+    )
+}

@@ -1,0 +1,118 @@
+//! Representations with the names of their nodes, in the formats that others read.
+
+use crate::atomic;
+use crate::dataset::Ids;
+use crate::error::{Error, Result};
+use crate::kernel::Matrix;
+use crate::tensors::{self, Tensors};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// `H`, and what the user calls its rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding {
+    /// A name per row.
+    pub ids: Arc<Ids>,
+    /// A row per node.
+    pub matrix: Matrix,
+}
+
+impl Embedding {
+    /// Writes `.npy` (ids beside it, one per line, in `FILE.ids.txt`), `.csv` or `.safetensors`. Returns every file
+    /// written.
+    pub fn write(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("npy") => {
+                files.push((path.to_path_buf(), self.to_npy()));
+                let ids: String = self.names().map(|name| name + "\n").collect();
+                files.push((atomic::beside(path, "ids.txt"), ids.into_bytes()));
+            }
+            Some("csv") => files.push((path.to_path_buf(), self.to_csv().into_bytes())),
+            Some("safetensors") => files.push((path.to_path_buf(), self.to_safetensors())),
+            _ => return Err(Error::file(path, "the name must end in .npy, .csv or .safetensors")),
+        }
+        for (path, bytes) in &files {
+            atomic::write(path, bytes).map_err(Error::io(path))?;
+        }
+        Ok(files.into_iter().map(|file| file.0).collect())
+    }
+
+    fn names(&self) -> impl Iterator<Item = String> + '_ {
+        (0..self.ids.len()).map(|node| self.ids.name(node).into_owned())
+    }
+
+    /// NumPy's format, version 1.0.
+    fn to_npy(&self) -> Vec<u8> {
+        let [rows, cols] = self.matrix.shape();
+        let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
+        // The data start at a multiple of 64, after magic, version, length and a newline.
+        let padding = (64 - (10 + header.len() + 1) % 64) % 64;
+        header.extend(std::iter::repeat_n(' ', padding));
+        header.push('\n');
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.into_bytes());
+        bytes.extend(self.matrix.data().iter().flat_map(|value| value.to_le_bytes()));
+        bytes
+    }
+
+    fn to_csv(&self) -> String {
+        let mut text = "id".to_string();
+        (0..self.matrix.cols()).for_each(|column| write!(text, ",{column}").expect("memory can be written"));
+        text.push('\n');
+        for (row, name) in self.names().enumerate() {
+            text += &csv_field(&name);
+            // The shortest text that is read back to the same bits.
+            self.matrix.row(row).iter().for_each(|value| write!(text, ",{value}").expect("memory can be written"));
+            text.push('\n');
+        }
+        text
+    }
+
+    fn to_safetensors(&self) -> Vec<u8> {
+        let tensors = Tensors::from([("embedding".to_string(), self.matrix.clone())]);
+        let ids = serde_json::to_string(&self.names().collect::<Vec<_>>()).expect("names can be written");
+        tensors::to_bytes(&tensors, &[("ids", &ids)])
+    }
+}
+
+/// A csv field, quoted where it has to be.
+pub fn csv_field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Embedding {
+        let ids = Ids::Names(vec!["a".into(), "Paris, \"F\"".into()]).into();
+        Embedding { ids, matrix: Matrix::from_rows(&[[0.1, -2.0, 3e-9], [1.0, 0.0, 0.5]]) }
+    }
+
+    #[test]
+    fn csv_keeps_names_and_bits() {
+        assert_eq!(example().to_csv(), "id,0,1,2\na,0.1,-2,0.000000003\n\"Paris, \"\"F\"\"\",1,0,0.5\n");
+    }
+
+    #[test]
+    fn npy_is_aligned_and_complete() {
+        let bytes = example().to_npy();
+        let header = u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
+        assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+        assert_eq!((10 + header) % 64, 0);
+        assert_eq!(bytes.len(), 10 + header + 2 * 3 * 4);
+        assert!(std::str::from_utf8(&bytes[10..10 + header]).unwrap().contains("'shape': (2, 3)"));
+        assert_eq!(bytes[10 + header..][..4], 0.1f32.to_le_bytes());
+    }
+
+    #[test]
+    fn safetensors_carry_the_names() {
+        let (tensors, notes) = tensors::from_bytes(&example().to_safetensors()).unwrap();
+        assert_eq!(tensors["embedding"], example().matrix);
+        let ids: Vec<String> = serde_json::from_str(&notes["ids"]).unwrap();
+        assert_eq!(ids, ["a", "Paris, \"F\""]);
+    }
+}

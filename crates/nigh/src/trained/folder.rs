@@ -1,0 +1,153 @@
+//! A trained model as one folder: weights, configuration, ids, metrics and a card. The same training writes the same
+//! bytes; a damaged folder is refused.
+
+use super::{Summary, Trained, card};
+use crate::atomic;
+use crate::dataset::Ids;
+use crate::digest::sha256;
+use crate::error::{Error, Result};
+use crate::model::decoder::PairDecoder;
+use crate::model::{Model, catalog};
+use crate::seeds::Seeds;
+use crate::tensors::{self, Tensors};
+use crate::train::Config;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const WEIGHTS: &str = "weights.safetensors";
+const CONFIG: &str = "config.toml";
+const IDS: &str = "ids.jsonl";
+const MODEL: &str = "model.json";
+const CARD: &str = "README.md";
+
+/// The layout of the folder; a number that this program does not know is refused.
+const FORMAT: u32 = 1;
+
+/// `model.json`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    format: u32,
+    nigh: String,
+    summary: Summary,
+    /// How many nodes are called by their numbers; `null` when `ids.jsonl` lists their names.
+    numbered_nodes: Option<usize>,
+    /// The sha256 of every other file that is read back.
+    files: BTreeMap<String, String>,
+}
+
+impl Trained {
+    /// Writes the model as a new folder; it is there whole or not at all.
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        if folder.exists() {
+            return Err(Error::file(folder, "exists already; a model is saved to a folder of its own"));
+        }
+        let partial = atomic::beside(folder, &format!("{}.partial", std::process::id()));
+        let result =
+            self.write_files(&partial).and_then(|()| std::fs::rename(&partial, folder).map_err(Error::io(folder)));
+        if result.is_err() {
+            let _ = std::fs::remove_dir_all(&partial);
+        }
+        result
+    }
+
+    fn write_files(&self, folder: &Path) -> Result<()> {
+        let entries = self.model.weights.entries().iter();
+        let weights: Tensors = entries.map(|weight| (weight.name.clone(), weight.value.clone())).collect();
+        let (numbered_nodes, ids) = match self.ids.as_ref() {
+            Ids::Numbers(count) => (Some(*count), String::new()),
+            Ids::Names(names) => {
+                let line = |name: &String| serde_json::to_string(name).expect("a name can be written") + "\n";
+                (None, names.iter().map(line).collect())
+            }
+        };
+        let contents: Vec<(&str, Vec<u8>)> = vec![
+            (WEIGHTS, tensors::to_bytes(&weights, &[])),
+            (CONFIG, toml::to_string(&self.config).expect("a configuration can be written").into_bytes()),
+            (IDS, ids.into_bytes()),
+        ];
+        let manifest = Manifest {
+            format: FORMAT,
+            nigh: env!("CARGO_PKG_VERSION").to_string(),
+            summary: self.summary.clone(),
+            numbered_nodes,
+            files: contents.iter().map(|(name, bytes)| (name.to_string(), sha256(bytes))).collect(),
+        };
+        let json = serde_json::to_string_pretty(&manifest).expect("plain data can be written") + "\n";
+        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        let last = [(MODEL, json.into_bytes()), (CARD, card::card(self).into_bytes())];
+        for (name, bytes) in contents.into_iter().chain(last) {
+            let path = folder.join(name);
+            atomic::write(&path, &bytes).map_err(Error::io(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a folder that `save` wrote, and checks every byte of it.
+    pub fn load(folder: &Path) -> Result<Trained> {
+        let refused = |problem: String| Error::Artefact { path: folder.to_path_buf(), problem };
+        if !folder.is_dir() {
+            return Err(refused("there is no such folder; expected one that `nigh train --out` wrote".into()));
+        }
+        let read = |name: &str| {
+            std::fs::read(folder.join(name)).map_err(|error| refused(format!("{name} can't be read: {error}")))
+        };
+        let manifest: Manifest =
+            serde_json::from_slice(&read(MODEL)?).map_err(|error| refused(format!("{MODEL} is damaged: {error}")))?;
+        if manifest.format != FORMAT {
+            let format = manifest.format;
+            return Err(refused(format!("format {format} was written by another version; this one reads {FORMAT}")));
+        }
+        let checked = |name: &str| -> Result<Vec<u8>> {
+            let bytes = read(name)?;
+            if manifest.files.get(name) != Some(&sha256(&bytes)) {
+                return Err(refused(format!("{name} is damaged: its checksum is not the one in {MODEL}")));
+            }
+            Ok(bytes)
+        };
+        let text = |name: &str| -> Result<String> {
+            String::from_utf8(checked(name)?).map_err(|_| refused(format!("{name} is damaged: not UTF-8 text")))
+        };
+        let table = text(CONFIG)?.parse().map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
+        let config = Config::from_table(table)?;
+        let ids = match manifest.numbered_nodes {
+            Some(count) => Ids::Numbers(count),
+            None => {
+                let line = |line: &str| serde_json::from_str(line);
+                let names: std::result::Result<Vec<String>, _> = text(IDS)?.lines().map(line).collect();
+                Ids::Names(names.map_err(|error| refused(format!("{IDS} is damaged: {error}")))?)
+            }
+        };
+        let summary = manifest.summary.clone();
+        let run = summary.repeats.get(summary.chosen);
+        let seed = run.ok_or_else(|| refused(format!("{MODEL} is damaged: the chosen repeat is missing")))?.seed;
+        let (weights, _) =
+            tensors::from_bytes(&checked(WEIGHTS)?).map_err(|problem| refused(format!("{WEIGHTS} {problem}")))?;
+        let mut model = Trained::empty_model(&config, &summary, seed)?;
+        for weight in model.weights.entries_mut() {
+            let name = &weight.name;
+            let value = weights.get(name).ok_or_else(|| refused(format!("{WEIGHTS} has no weight `{name}`")))?;
+            if value.shape() != weight.value.shape() {
+                let ([a, b], [c, d]) = (value.shape(), weight.value.shape());
+                return Err(refused(format!("{WEIGHTS}: `{name}` is {a} × {b}, the model needs {c} × {d}")));
+            }
+            weight.value = value.clone();
+        }
+        Ok(Trained { config, summary, ids: ids.into(), model })
+    }
+
+    fn empty_model(config: &Config, summary: &Summary, seed: u64) -> Result<Model> {
+        let shape = config.shape(summary.num_features, summary.class_names.len());
+        let mut model = Model::build(catalog::architecture(&config.model)?, shape, Seeds::new(seed))?;
+        if config.task.asks_pairs() {
+            PairDecoder::new(config.decoder.get(), &mut model);
+        }
+        Ok(model)
+    }
+
+    /// Where the checkpoint of a training for `folder` is kept until the folder is complete.
+    pub fn checkpoint_beside(folder: &Path) -> PathBuf {
+        atomic::beside(folder, "checkpoint")
+    }
+}

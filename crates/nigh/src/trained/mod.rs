@@ -1,0 +1,262 @@
+//! What a training leaves behind and what can be done with it: embed, score, classify, evaluate again.
+
+mod card;
+mod embedding;
+mod folder;
+
+pub use embedding::{Embedding, csv_field};
+
+use crate::dataset::{Dataset, Ids, Sample};
+use crate::error::{Error, Result};
+use crate::kernel::{Matrix, softmax};
+use crate::model::Model;
+use crate::model::decoder::PairDecoder;
+use crate::seeds::Seeds;
+use crate::source::Refresh;
+use crate::task::Task;
+use crate::train::{self, Config, Outcome, Run};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A model with all that is needed to use it on its own graph or on another.
+#[derive(Debug)]
+pub struct Trained {
+    /// Every choice made.
+    pub config: Config,
+    /// What it was trained on and how well.
+    pub summary: Summary,
+    /// The nodes it has met, in order; they keep their signals.
+    pub ids: Arc<Ids>,
+    model: Model,
+}
+
+/// What a model was trained on and how well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Name of the data.
+    pub dataset: String,
+    /// `N`.
+    pub num_nodes: usize,
+    /// `M`.
+    pub num_edges: usize,
+    /// `d0` of the data.
+    pub num_features: usize,
+    /// The word for each class.
+    pub class_names: Vec<String>,
+    /// Fingerprint of the graphs.
+    pub graph: String,
+    /// Mean of the test metric over the repeats.
+    pub mean: f64,
+    /// Its population standard deviation.
+    pub std: f64,
+    /// Every repeat.
+    pub repeats: Vec<Run>,
+    /// The repeat behind the weights: the best on its validation part.
+    pub chosen: usize,
+}
+
+/// What `evaluate` found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The metric on the validation part.
+    pub valid: f64,
+    /// The metric on the test part.
+    pub test: f64,
+    /// Whether graph and split are those of the training.
+    pub same_split: bool,
+}
+
+/// A node and its class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Classified {
+    /// The node.
+    pub node: u32,
+    /// The most likely class.
+    pub class: u32,
+    /// How likely it is.
+    pub probability: f32,
+}
+
+/// A possible link of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// The node at the other end.
+    pub node: u32,
+    /// The decoder's score.
+    pub score: f32,
+    /// Whether the graph has the link already.
+    pub exists: bool,
+}
+
+impl Trained {
+    /// The best model of a training.
+    pub fn new(dataset: &Dataset, config: &Config, outcome: Outcome) -> Result<Trained> {
+        let (mean, std) = outcome.mean_and_std();
+        let summary = Summary {
+            dataset: dataset.name.clone(),
+            num_nodes: dataset.num_nodes(),
+            num_edges: dataset.num_edges(),
+            num_features: dataset.samples[0].features.cols(),
+            class_names: dataset.class_names.clone(),
+            graph: graph_digest(dataset),
+            mean,
+            std,
+            repeats: outcome.runs,
+            chosen: outcome.best,
+        };
+        let ids = match &dataset.samples[..] {
+            [only] => only.ids.clone(),
+            // Nodes of several graphs are not told apart by name; their signals are resampled.
+            _ => Ids::Numbers(0).into(),
+        };
+        Ok(Trained { config: config.clone().resolve(dataset)?, summary, ids, model: outcome.model })
+    }
+
+    /// The repeat behind the weights.
+    pub fn run(&self) -> &Run {
+        &self.summary.repeats[self.summary.chosen]
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The data as this model sees them: known nodes in their old places, classes by their old numbers. Remarks on
+    /// what is new come along.
+    pub fn align(&self, dataset: &Dataset) -> Result<(Dataset, Vec<String>)> {
+        let (expected, got) = (self.summary.num_features, dataset.samples[0].features.cols());
+        if self.config.task.uses_features() && expected != got {
+            let hint = if got == 1 { "; give them with --features FILE" } else { "" };
+            return Err(Error::Data(format!(
+                "the model was trained with {expected} features per node, {} has {got}{hint}",
+                dataset.name
+            )));
+        }
+        let (aligned, num_known) = dataset.aligned(&self.ids)?;
+        let num_new = aligned.num_nodes() - num_known;
+        let mut notes = Vec::new();
+        if self.model.architecture().uses_signal() && self.model.shape().refresh == Refresh::Fixed && num_new > 0 {
+            if num_known == 0 {
+                return Err(Error::Data(format!(
+                    "the model knows none of the {num_new} nodes of {}, and its signal is fixed; \
+                     train with --refresh resampled to use it on graphs it has never seen",
+                    dataset.name
+                )));
+            }
+            notes.push(format!(
+                "{num_new} of {} nodes are new to the model, whose signal is fixed; their representations are less \
+                 reliable than with --refresh resampled",
+                aligned.num_nodes()
+            ));
+        }
+        let aligned = if aligned.class_names.is_empty() || self.summary.class_names.is_empty() {
+            aligned
+        } else {
+            aligned.with_classes(&self.summary.class_names)?
+        };
+        Ok((aligned, notes))
+    }
+
+    /// Passes messages over all of a graph; answers are asked of the result.
+    pub fn over(&mut self, dataset: &Dataset) -> Result<Applied<'_>> {
+        if dataset.samples.len() != 1 {
+            return Err(Error::Data(format!("{} graphs; one at a time can be embedded", dataset.samples.len())));
+        }
+        let (aligned, notes) = self.align(dataset)?;
+        let sample = aligned.samples.into_iter().next().expect("one graph");
+        let view = self.config.task.whole_view(&sample, 0)?;
+        let draw = self.run().best_epoch as u64;
+        let h = self.model.represent(&view, draw);
+        if h.data().iter().any(|value| !value.is_finite()) {
+            return Err(Error::Data("the representations are not finite; features or weights must be enormous".into()));
+        }
+        Ok(Applied { trained: self, sample, h, notes })
+    }
+
+    /// `H` of a graph, all of whose edges are known.
+    pub fn embed(&mut self, dataset: &Dataset) -> Result<Embedding> {
+        Ok(self.over(dataset)?.into_embedding())
+    }
+
+    /// Splits the data as the training did and measures again. Held-out edges stay out of message passing.
+    pub fn evaluate(&mut self, dataset: &Dataset) -> Result<(Verdict, Vec<String>)> {
+        let (aligned, mut notes) = self.align(dataset)?;
+        let split = self.config.task.split(&aligned, &self.config, Seeds::new(self.run().seed))?;
+        let same_split = split.digest() == self.run().split;
+        if !same_split {
+            notes.push("this is not the graph or the labels of the training: measured on a split of its own".into());
+        }
+        let draw = self.run().best_epoch as u64;
+        let valid = train::evaluate(&mut self.model, &self.config, &split.valid, draw);
+        let test = train::evaluate(&mut self.model, &self.config, &split.test, draw);
+        Ok((Verdict { valid, test, same_split }, notes))
+    }
+}
+
+/// A model applied to a graph.
+#[derive(Debug)]
+pub struct Applied<'a> {
+    trained: &'a mut Trained,
+    /// The graph, its nodes in the model's order.
+    pub sample: Sample,
+    h: Matrix,
+    /// Remarks for the user.
+    pub notes: Vec<String>,
+}
+
+impl Applied<'_> {
+    /// The representations with the names of their nodes.
+    pub fn into_embedding(self) -> Embedding {
+        Embedding { ids: self.sample.ids, matrix: self.h }
+    }
+
+    /// The score of every pair.
+    pub fn scores(&mut self, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
+        let task = self.trained.config.task;
+        if !task.asks_pairs() {
+            return Err(Error::Data(format!("the model was trained for {task}; it has no scores for pairs")));
+        }
+        let model = &mut self.trained.model;
+        let mut decoder = PairDecoder::new(self.trained.config.decoder.get(), model);
+        Ok(decoder.scores(&self.h, pairs, &model.weights).to_vec())
+    }
+
+    /// The most likely links of a node, best first.
+    pub fn links(&mut self, node: u32, top: usize, existing: bool) -> Result<Vec<Link>> {
+        let n = self.sample.graph.num_nodes() as u32;
+        let graph = self.sample.graph.clone();
+        let others = (0..n).filter(|&other| other != node && (existing || !graph.has_edge(node, other)));
+        let pairs: Vec<[u32; 2]> = others.map(|other| [node, other]).collect();
+        let scores = self.scores(&pairs)?;
+        let mut links: Vec<Link> = pairs
+            .iter()
+            .zip(scores)
+            .map(|(&[_, other], score)| Link { node: other, score, exists: graph.has_edge(node, other) })
+            .collect();
+        links.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.node.cmp(&b.node)));
+        links.truncate(top);
+        Ok(links)
+    }
+
+    /// The most likely class of every node.
+    pub fn classes(&self) -> Result<Vec<Classified>> {
+        let task = self.trained.config.task;
+        if task != Task::NodeClassification {
+            return Err(Error::Data(format!("the model was trained for {task}; it knows no classes")));
+        }
+        let mut p = vec![0.0; self.h.cols()];
+        let classified = |node: usize| {
+            softmax::probabilities(self.h.row(node), &mut p);
+            let class = softmax::most_likely(self.h.row(node));
+            Classified { node: node as u32, class, probability: p[class as usize] }
+        };
+        Ok((0..self.h.rows()).map(classified).collect())
+    }
+}
+
+fn graph_digest(dataset: &Dataset) -> String {
+    let all: String = dataset.samples.iter().map(|sample| sample.graph.digest()).collect();
+    crate::digest::sha256(all.as_bytes())
+}
