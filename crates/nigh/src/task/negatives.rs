@@ -30,6 +30,8 @@ pub enum Rule {
     NotLinked(Arc<Graph>),
     /// Two nodes of different classes.
     Unlike(Arc<[Option<u32>]>),
+    /// Two nodes; not a pair of like nodes as listed, smaller end first.
+    NotListedAlike(Arc<[Option<u32>]>),
 }
 
 impl Rule {
@@ -55,6 +57,7 @@ impl Rule {
             Rule::NotListed(graph) => a != b && !(a < b && graph.has_edge(a, b)),
             Rule::NotLinked(graph) => a != b && !graph.has_edge(a, b),
             Rule::Unlike(labels) => labels[a as usize] != labels[b as usize],
+            Rule::NotListedAlike(labels) => a > b || labels[a as usize] != labels[b as usize],
         }
     }
 }

@@ -43,18 +43,16 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
         let (valid, test) = rest.split_at(valid);
         let view: Arc<View> = Task::PairwiseNodeClassification.whole_view(sample, number as u64)?.into();
         let n = sample.graph.num_nodes();
-        let unlike = PairSampler::among(labelled(labels), n, Rule::Unlike(labels.clone()));
-        let sampler = match config.train_negatives.get() {
-            Negatives::Loose => PairSampler::among(labelled(labels), n, Rule::Any),
-            Negatives::Exact => unlike.clone(),
-        };
+        let sampler = |rule| PairSampler::among(labelled(labels), n, rule);
+        let (training, evaluation) = rules(config, labels);
+        let (drawn, evaluation) = (sampler(training), sampler(evaluation));
         let given = |part: u64, count: usize| {
             let mut pairs = Vec::new();
-            unlike.draw(seeds.stream(Purpose::Negatives, &[number as u64, part]), count, &mut pairs);
+            evaluation.draw(seeds.stream(Purpose::Negatives, &[number as u64, part]), count, &mut pairs);
             NegativePairs::Given(pairs)
         };
         let asked =
-            [(train, NegativePairs::Drawn(sampler)), (valid, given(1, valid.len())), (test, given(2, test.len()))];
+            [(train, NegativePairs::Drawn(drawn)), (valid, given(1, valid.len())), (test, given(2, test.len()))];
         let parts = [&mut split.train, &mut split.valid, &mut split.test];
         for (part, ((positive, negative), parts)) in asked.into_iter().zip(parts).enumerate() {
             if !several || graphs[part].contains(&number) {
@@ -64,6 +62,20 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
         }
     }
     Ok(split)
+}
+
+/// What negatives must not be, in training and in evaluation. The authors listed every positive of the small graphs in
+/// one direction and checked against that list, but drew by label where the positives are a sample.
+fn rules(config: &Config, labels: &Arc<[Option<u32>]>) -> (Rule, Rule) {
+    let training = match config.train_negatives.get() {
+        Negatives::Loose => Rule::Any,
+        Negatives::Exact => Rule::Unlike(labels.clone()),
+    };
+    let evaluation = match (config.evaluation_negatives.get(), config.same_label_pairs.get()) {
+        (Negatives::Loose, SameLabelPairs::All) => Rule::NotListedAlike(labels.clone()),
+        _ => Rule::Unlike(labels.clone()),
+    };
+    (training, evaluation)
 }
 
 fn labelled(labels: &[Option<u32>]) -> Vec<u32> {

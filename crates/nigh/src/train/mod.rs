@@ -366,7 +366,8 @@ impl<'a> Trainer<'a> {
         let [valid, test] = values.map(|values| mean_and_std(&values).0);
         let evaluation = Evaluation { epoch: self.epoch, loss, valid, test };
         self.curve.push(evaluation);
-        if self.best.as_ref().is_none_or(|best| valid > best.valid) {
+        // Of equally good epochs the latest counts: a handful of validation nodes is all right long before training ends.
+        if self.best.as_ref().is_none_or(|best| valid >= best.valid) {
             let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
             self.best = Some(Best { epoch: self.epoch, valid, test, weights });
         }
