@@ -49,6 +49,11 @@ impl Seeds {
     }
 }
 
+/// A name as part of an address.
+pub fn named(name: &str) -> u64 {
+    name.bytes().fold(name.len() as u64, |address, byte| mix(address ^ u64::from(byte)))
+}
+
 /// The finaliser of splitmix64: every bit of the input moves every bit of the output.
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);

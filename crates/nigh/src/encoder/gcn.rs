@@ -19,9 +19,8 @@ impl Encoder for Gcn {
             if last {
                 return x;
             }
-            // The branch and the layer are the mask's address: two branches never drop alike.
-            let address = scope.prefix.bytes().fold(layer as u64, |address, byte| address * 257 + u64::from(byte));
-            let x = scope.tape.push(ReluDropout::new(scope.dropout, address), &[x]);
+            let name = scope.name(&format!("gcn/{layer}/dropout"));
+            let x = scope.tape.push(ReluDropout::new(scope.dropout, &name), &[x]);
             input = Input::Dense(x, width);
         }
         unreachable!("a configuration with zero layers is refused at the door")

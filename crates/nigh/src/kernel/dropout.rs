@@ -1,7 +1,7 @@
 //! ReLU and dropout in one pass. The mask is a function of its address, so it is never stored.
 
 use super::{Matrix, for_row_blocks};
-use crate::seeds::{Purpose, Stream};
+use crate::seeds::{self, Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
 /// `inputs = [X]`; the output is `max(X, 0)`, of which training keeps each entry with probability `1 - rate`,
@@ -9,15 +9,15 @@ use crate::tape::{Gradients, Inputs, Operation, Pass};
 #[derive(Debug)]
 pub struct ReluDropout {
     rate: f32,
-    /// Tells the dropout layers of one model apart.
+    /// The name of the layer as an address: no two layers of a model drop alike.
     layer: u64,
     scale: f32,
 }
 
 impl ReluDropout {
-    /// `layer` is part of the mask's address.
-    pub fn new(rate: f32, layer: u64) -> ReluDropout {
-        ReluDropout { rate, layer, scale: 1.0 }
+    /// `name` is part of the mask's address.
+    pub fn new(rate: f32, name: &str) -> ReluDropout {
+        ReluDropout { rate, layer: seeds::named(name), scale: 1.0 }
     }
 }
 
@@ -73,14 +73,14 @@ mod tests {
 
     #[test]
     fn gradients_agree_with_finite_differences() {
-        check_gradients(&[[6, 11]], || ReluDropout::new(0.0, 0));
-        check_gradients(&[[6, 11]], || ReluDropout::new(0.4, 0));
+        check_gradients(&[[6, 11]], || ReluDropout::new(0.0, "a"));
+        check_gradients(&[[6, 11]], || ReluDropout::new(0.4, "a"));
     }
 
     #[test]
     fn it_keeps_the_share_and_the_mean_that_it_promises() {
         for rate in [0.5, 0.6] {
-            let (y, _) = value_and_gradients(&mut ReluDropout::new(rate, 3), &[Matrix::ones(500, 33)]);
+            let (y, _) = value_and_gradients(&mut ReluDropout::new(rate, "a"), &[Matrix::ones(500, 33)]);
             let kept = y.data().iter().filter(|&&value| value > 0.0).count() as f32 / y.data().len() as f32;
             assert!((kept - (1.0 - rate)).abs() < 0.02, "{kept}");
             let mean = y.data().iter().sum::<f32>() / y.data().len() as f32;

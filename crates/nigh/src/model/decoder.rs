@@ -113,8 +113,7 @@ impl Predictor {
             let b = weights.plain(&format!("predictor/{layer}/bias"), [1, fan_out], fan_in);
             x = tape.push(Linear::new(1), &[x, w, b]);
             if layer < PREDICTOR_LAYERS {
-                // Addresses far from those of the layers of the model.
-                x = tape.push(ReluDropout::new(shape.dropout, u64::MAX - layer as u64), &[x]);
+                x = tape.push(ReluDropout::new(shape.dropout, &format!("predictor/{layer}/dropout")), &[x]);
             }
             fan_in = fan_out;
         }

@@ -41,7 +41,7 @@ impl Head {
             Head::Linear => layer(tape, 1, &inputs, [input_width, width]),
             Head::Mlp => {
                 let x = layer(tape, 1, &inputs, [input_width, hidden]);
-                let x = tape.push(ReluDropout::new(dropout, 0), &[x]);
+                let x = tape.push(ReluDropout::new(dropout, "head/1/dropout"), &[x]);
                 layer(tape, 2, &[x], [hidden, width])
             }
         }

@@ -2,7 +2,7 @@
 //! moves no number of another.
 
 use crate::kernel::Matrix;
-use crate::seeds::{Purpose, Rng, Seeds};
+use crate::seeds::{self, Purpose, Rng, Seeds};
 
 /// One trainable matrix.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,8 +55,7 @@ impl Weights {
             assert_eq!(self.entries[at].value.shape(), [rows, cols], "shape of {name}");
             return super::Var::Weight(at);
         }
-        let address: Vec<u64> = name.bytes().map(u64::from).collect();
-        let mut rng = self.seeds.rng(Purpose::Weights, &address);
+        let mut rng = self.seeds.rng(Purpose::Weights, &[seeds::named(name)]);
         self.declare(name, Matrix::from_fn(rows, cols, |_, _| entry(&mut rng)))
     }
 
@@ -91,6 +90,15 @@ impl Weights {
     /// One of them.
     pub fn entry(&self, weight: usize) -> &Weight {
         &self.entries[weight]
+    }
+
+    /// New values for all of them, in order and of the same shapes.
+    pub fn set_values(&mut self, values: Vec<Matrix>) {
+        assert_eq!(values.len(), self.entries.len(), "a value per weight");
+        for (weight, value) in self.entries.iter_mut().zip(values) {
+            assert_eq!(value.shape(), weight.value.shape(), "shape of {}", weight.name);
+            weight.value = value;
+        }
     }
 
     /// How many numbers are trained.

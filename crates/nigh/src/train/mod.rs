@@ -129,17 +129,14 @@ pub fn train(
     while job.runs.len() < config.repeats {
         let repeat = job.runs.len();
         let seed = config.seed + repeat as u64;
-        let mut trainer = Trainer::new(dataset, &config, seed)?;
+        let split = config.task.split(dataset, &config, Seeds::new(seed))?;
+        let mut trainer = Trainer::new(split, build(dataset, &config, seed)?, &config, seed);
         if let Some(state) = resumed.take() {
             trainer.restore(state);
         }
         while trainer.epoch < config.epochs {
-            let loss = trainer.run_epoch()?;
+            trainer.advance(repeat, observer)?;
             epochs_run += 1;
-            let progress =
-                Progress { repeat, repeats: config.repeats, epoch: trainer.epoch, epochs: config.epochs, loss };
-            let evaluation = trainer.epoch.is_multiple_of(config.evaluate_every).then(|| trainer.evaluate(loss));
-            observer.epoch(&progress, evaluation.as_ref());
             if let Some(checkpoint) = checkpoint {
                 checkpoint.save_if_due(&config, dataset, &job, &trainer)?;
             }
@@ -153,16 +150,31 @@ pub fn train(
     }
     let best = job.best();
     let mut model = build(dataset, &config, job.runs[best].seed)?;
-    for (weight, value) in model.weights.entries_mut().iter_mut().zip(job.best_weights) {
-        weight.value = value;
-    }
+    model.weights.set_values(job.best_weights);
     let millis_per_epoch = started.elapsed().as_secs_f64() * 1e3 / epochs_run.max(1) as f64;
     Ok(Outcome { best, model, millis_per_epoch, runs: job.runs })
 }
 
+/// Trains one model on a split of your own making. The configuration must be resolved; `model` is at its start.
+pub fn train_on(split: Split, mut model: Model, config: &Config, observer: &mut dyn Observer) -> Result<(Run, Model)> {
+    let mut trainer = Trainer::new(split, model.clone(), config, config.seed);
+    while trainer.epoch < config.epochs {
+        trainer.advance(0, observer)?;
+    }
+    let (run, weights) = trainer.finish();
+    observer.repeat(&run);
+    model.weights.set_values(weights);
+    Ok((run, model))
+}
+
 /// The model of a resolved configuration at its start, the decoder's weights included.
 pub fn build(dataset: &Dataset, config: &Config, seed: u64) -> Result<Model> {
-    let shape = config.shape(dataset.samples[0].features.cols(), dataset.class_names.len());
+    build_for(config, dataset.samples[0].features.cols(), dataset.class_names.len(), seed)
+}
+
+/// As `build`, for data known by their counts alone.
+pub(crate) fn build_for(config: &Config, num_features: usize, num_classes: usize, seed: u64) -> Result<Model> {
+    let shape = config.shape(num_features, num_classes);
     let mut model = Model::build(catalog::architecture(&config.model)?, shape, Seeds::new(seed))?;
     if config.task.asks_pairs() {
         PairDecoder::new(config.decoder.get(), &mut model);
@@ -232,9 +244,7 @@ struct State {
 }
 
 impl<'a> Trainer<'a> {
-    fn new(dataset: &Dataset, config: &'a Config, seed: u64) -> Result<Trainer<'a>> {
-        let split = config.task.split(dataset, config, Seeds::new(seed))?;
-        let mut model = build(dataset, config, seed)?;
+    fn new(split: Split, mut model: Model, config: &'a Config, seed: u64) -> Trainer<'a> {
         let mut views: Vec<Arc<View>> = Vec::new();
         let mut place = |part: &Part| {
             views.iter().position(|view| Arc::ptr_eq(view, &part.view)).unwrap_or_else(|| {
@@ -255,7 +265,7 @@ impl<'a> Trainer<'a> {
         }
         let judge = config.task.asks_pairs().then(|| PairDecoder::new(config.decoder.get(), &mut model));
         let adam = Adam::new(&model.weights);
-        Ok(Trainer {
+        Trainer {
             config,
             seed,
             split,
@@ -270,7 +280,16 @@ impl<'a> Trainer<'a> {
             curve: Vec::new(),
             positive: Vec::new(),
             negative: Vec::new(),
-        })
+        }
+    }
+
+    /// One epoch, with the look at the model that may be due after it.
+    fn advance(&mut self, repeat: usize, observer: &mut dyn Observer) -> Result<()> {
+        let loss = self.run_epoch()?;
+        let Config { repeats, epochs, evaluate_every, .. } = *self.config;
+        let evaluation = self.epoch.is_multiple_of(evaluate_every).then(|| self.evaluate(loss));
+        observer.epoch(&Progress { repeat, repeats, epoch: self.epoch, epochs, loss }, evaluation.as_ref());
+        Ok(())
     }
 
     /// One pass over the training parts, a step for each batch of each. Returns the mean loss of the steps.
@@ -388,9 +407,7 @@ impl<'a> Trainer<'a> {
     }
 
     fn restore(&mut self, state: State) {
-        for (weight, value) in self.model.weights.entries_mut().iter_mut().zip(state.weights) {
-            weight.value = value;
-        }
+        self.model.weights.set_values(state.weights);
         self.adam = state.adam;
         self.epoch = state.epoch;
         self.best = state.best;

@@ -6,11 +6,8 @@ use crate::atomic;
 use crate::dataset::Ids;
 use crate::digest::sha256;
 use crate::error::{Error, Result};
-use crate::model::decoder::PairDecoder;
-use crate::model::{Model, catalog};
-use crate::seeds::Seeds;
 use crate::tensors::{self, Tensors};
-use crate::train::Config;
+use crate::train::{self, Config};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -124,7 +121,7 @@ impl Trained {
         let seed = run.ok_or_else(|| refused(format!("{MODEL} is damaged: the chosen repeat is missing")))?.seed;
         let (weights, _) =
             tensors::from_bytes(&checked(WEIGHTS)?).map_err(|problem| refused(format!("{WEIGHTS} {problem}")))?;
-        let mut model = Trained::empty_model(&config, &summary, seed)?;
+        let mut model = train::build_for(&config, summary.num_features, summary.class_names.len(), seed)?;
         for weight in model.weights.entries_mut() {
             let name = &weight.name;
             let value = weights.get(name).ok_or_else(|| refused(format!("{WEIGHTS} has no weight `{name}`")))?;
@@ -135,15 +132,6 @@ impl Trained {
             weight.value = value.clone();
         }
         Ok(Trained { config, summary, ids: ids.into(), model })
-    }
-
-    fn empty_model(config: &Config, summary: &Summary, seed: u64) -> Result<Model> {
-        let shape = config.shape(summary.num_features, summary.class_names.len());
-        let mut model = Model::build(catalog::architecture(&config.model)?, shape, Seeds::new(seed))?;
-        if config.task.asks_pairs() {
-            PairDecoder::new(config.decoder.get(), &mut model);
-        }
-        Ok(model)
     }
 
     /// Where the checkpoint of a training for `folder` is kept until the folder is complete.

@@ -1,0 +1,119 @@
+//! Same seed, same bits: on 1, 2 and 4 threads, and after an interruption.
+
+use nigh::dataset::generate::{self, PowerLaw};
+use nigh::model::catalog::MODELS;
+use nigh::names::Auto;
+use nigh::train::{Evaluation, Observer, Progress, train};
+use nigh::{Checkpoint, Config, Dataset, Decoder, Features, Matrix, Outcome, Refresh, Seeds, Silent, Task};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+#[test]
+fn one_two_and_four_threads_give_the_same_bits() {
+    let dataset = large();
+    for (name, _) in MODELS {
+        for task in [Task::LinkPrediction, Task::NodeClassification] {
+            let refresh = Auto::Is(if task == Task::LinkPrediction { Refresh::Resampled } else { Refresh::Fixed });
+            let config = Config { task, model: name.to_string(), refresh, ..short() };
+            if config.clone().resolve(&dataset).is_err() {
+                assert_eq!((*name, task), ("smp-identity", Task::NodeClassification));
+                continue;
+            }
+            let outcomes = [1, 2, 4].map(|threads| on(threads, &dataset, &config));
+            assert_same(&outcomes[0], &outcomes[1], name);
+            assert_same(&outcomes[0], &outcomes[2], name);
+        }
+    }
+}
+
+#[test]
+fn the_pair_predictor_and_batches_give_the_same_bits() {
+    let dataset = large();
+    let config = Config { decoder: Auto::Is(Decoder::HadamardMlp), batch_size: 4000, clip_norm: 1.0, ..short() };
+    assert_same(&on(1, &dataset, &config), &on(4, &dataset, &config), "hadamard-mlp");
+}
+
+#[test]
+fn another_seed_gives_other_bits() {
+    let dataset = Dataset::built_in("communities").unwrap();
+    let first = train(&dataset, &short(), &mut Silent, None).unwrap();
+    let second = train(&dataset, &Config { seed: 2, ..short() }, &mut Silent, None).unwrap();
+    assert_ne!(first.model.weights.entries(), second.model.weights.entries());
+}
+
+#[test]
+fn a_repeat_alone_gives_what_it_gave_among_others() {
+    let dataset = Dataset::built_in("communities").unwrap();
+    let among = train(&dataset, &Config { repeats: 3, ..short() }, &mut Silent, None).unwrap();
+    let alone = train(&dataset, &Config { seed: 3, ..short() }, &mut Silent, None).unwrap();
+    assert_eq!(among.runs[2], alone.runs[0]);
+}
+
+#[test]
+fn an_interrupted_training_ends_as_an_uninterrupted_one() {
+    let dataset = Dataset::built_in("communities").unwrap();
+    let folder = std::env::temp_dir().join(format!("nigh-determinism-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    // Dropout, resampling, batches and decay all have to find their place again.
+    let config = Config {
+        model: "smp-linear-gcn-both".into(),
+        refresh: Auto::Is(Refresh::Resampled),
+        epochs: 30,
+        repeats: 2,
+        batch_size: 1000,
+        decay_at: 20,
+        ..short()
+    };
+    let whole = train(&dataset, &config, &mut Silent, None).unwrap();
+    for stop_at in [(0, 13), (1, 2), (1, 29)] {
+        let checkpoint = Checkpoint::new(folder.join("checkpoint")).every_epochs(4);
+        let mut stop = Stop(stop_at);
+        // The panic stands in for a kill; the program's tests do it with SIGKILL.
+        let stopped = catch_unwind(AssertUnwindSafe(|| train(&dataset, &config, &mut stop, Some(&checkpoint))));
+        assert!(stopped.is_err() && checkpoint.path().exists());
+        let resumed = train(&dataset, &config, &mut Silent, Some(&checkpoint)).unwrap();
+        assert_same(&whole, &resumed, &format!("{stop_at:?}"));
+        // Other settings are not continued.
+        let other = Config { width: 16, ..config.clone() };
+        let refused = train(&dataset, &other, &mut Silent, Some(&checkpoint)).unwrap_err().to_string();
+        assert!(refused.contains("other settings"), "{refused}");
+        std::fs::remove_file(checkpoint.path()).unwrap();
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+struct Stop((usize, usize));
+
+impl Observer for Stop {
+    fn epoch(&mut self, progress: &Progress, _: Option<&Evaluation>) {
+        assert_ne!((progress.repeat, progress.epoch), self.0, "stopped here on purpose");
+    }
+}
+
+fn short() -> Config {
+    Config { epochs: 6, repeats: 1, evaluate_every: 2, ..Config::default() }
+}
+
+/// Large enough for every kernel to take its parallel path, with sparse features and labels.
+fn large() -> Dataset {
+    let drawn = generate::power_law(&PowerLaw::new(4000, 20_000), 1).unwrap();
+    let mut rng = Seeds::new(1).rng(nigh::Purpose::Generate, &[7]);
+    let features = Matrix::from_fn(4000, 60, |_, _| if rng.below(10) == 0 { 1.0 } else { 0.0 });
+    let labels: Vec<u32> = drawn.labels.iter().map(|label| label % 4).collect();
+    let mut dataset = Dataset::from_graph("large", drawn.graph);
+    dataset.samples[0].features = Features::from_matrix(features);
+    assert!(matches!(dataset.samples[0].features, Features::Sparse(_)));
+    dataset.with_labels(&labels, (0..4).map(|class| class.to_string()).collect())
+}
+
+fn on(threads: usize, dataset: &Dataset, config: &Config) -> Outcome {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| train(dataset, config, &mut Silent, None)).unwrap()
+}
+
+fn assert_same(a: &Outcome, b: &Outcome, what: &str) {
+    assert_eq!(a.runs, b.runs, "{what}");
+    for (a, b) in a.model.weights.entries().iter().zip(b.model.weights.entries()) {
+        assert_eq!(a.name, b.name);
+        assert_eq!(a.value, b.value, "{what}: {}", a.name);
+    }
+}

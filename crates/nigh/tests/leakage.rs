@@ -1,0 +1,80 @@
+//! Held-out edges never reach message passing or training: one is planted, and nothing changes.
+
+use nigh::task::{NegativePairs, Part, Question, Split, hold_out};
+use nigh::train::{build, train_on};
+use nigh::{Config, Dataset, Graph, Matrix, Protocol, Run, Seeds, Silent};
+
+/// Where an extra edge goes.
+#[derive(Clone, Copy, PartialEq)]
+enum Plant {
+    Nowhere,
+    InTheTest,
+    InTheTraining,
+}
+
+#[test]
+fn a_planted_test_edge_changes_nothing_that_is_learnt() {
+    for protocol in [Protocol::Published, Protocol::Strict] {
+        for name in ["smp-linear", "smp-linear-gcn-both", "gcn"] {
+            let (clean_run, clean_h) = learn(name, protocol, Plant::Nowhere);
+            let (run, h) = learn(name, protocol, Plant::InTheTest);
+            assert_eq!(h, clean_h, "{name}, {protocol}: the representations moved");
+            let losses = |run: &Run| run.curve.iter().map(|look| (look.loss, look.valid)).collect::<Vec<_>>();
+            assert_eq!(losses(&run), losses(&clean_run), "{name}, {protocol}: the training moved");
+            assert_ne!(run.split, clean_run.split, "the planted edge is part of the test");
+        }
+    }
+}
+
+/// The test above can fail: an edge that training may see does change what is learnt.
+#[test]
+fn a_planted_training_edge_changes_what_is_learnt() {
+    let (_, clean) = learn("smp-linear", Protocol::Strict, Plant::Nowhere);
+    let (_, changed) = learn("smp-linear", Protocol::Strict, Plant::InTheTraining);
+    assert_ne!(clean, changed);
+}
+
+#[test]
+fn no_part_of_any_split_sees_a_held_out_edge() {
+    let dataset = Dataset::built_in("communities").unwrap();
+    let config = Config::default().resolve(&dataset).unwrap();
+    let split = config.task.split(&dataset, &config, Seeds::new(3)).unwrap();
+    for asked in split.valid.iter().chain(&split.test) {
+        let Question::Pairs { positive, .. } = &asked.question else { panic!("pairs are asked") };
+        for part in split.train.iter().chain(&split.valid).chain(&split.test) {
+            assert!(positive.iter().all(|&[a, b]| !part.view.graph().has_edge(a, b)));
+        }
+    }
+}
+
+fn learn(model: &str, protocol: Protocol, plant: Plant) -> (Run, Matrix) {
+    let mut dataset = Dataset::built_in("communities").unwrap();
+    let mut edges: Vec<[u32; 2]> = dataset.samples[0].graph.edges().collect();
+    Seeds::new(9).rng(nigh::Purpose::Split, &[]).shuffle(&mut edges);
+    let planted = [3, 377];
+    assert!(!edges.contains(&planted));
+    let mut parts = [edges[..3000].to_vec(), edges[3000..3400].to_vec(), edges[3400..].to_vec()];
+    match plant {
+        Plant::Nowhere => {}
+        Plant::InTheTest => parts[2].push(planted),
+        Plant::InTheTraining => parts[0].push(planted),
+    }
+    dataset.samples[0].graph = Graph::from_edges(400, &parts.concat()).unwrap().0.into();
+    let config = Config { model: model.into(), protocol, epochs: 20, ..Config::default() };
+    let config = config.resolve(&dataset).unwrap();
+    let parts = parts.each_ref().map(Vec::as_slice);
+    let [train, valid, test] = hold_out(&dataset.samples[0], 0, parts, &config, Seeds::new(1)).unwrap();
+    assert!(!asks(&valid, planted), "another edge must be planted: this one is a validation negative");
+    let view = train.view.clone();
+    let split = Split { train: vec![train], valid: vec![valid], test: vec![test] };
+    let (run, mut model) = train_on(split, build(&dataset, &config, 1).unwrap(), &config, &mut Silent).unwrap();
+    let h = model.represent(&view, 0);
+    (run, h)
+}
+
+fn asks(part: &Part, [a, b]: [u32; 2]) -> bool {
+    let Question::Pairs { negative: NegativePairs::Given(negative), .. } = &part.question else {
+        panic!("given pairs")
+    };
+    negative.contains(&[a, b]) || negative.contains(&[b, a])
+}
