@@ -50,9 +50,9 @@ fn apply_hops(operator: &Operator, hops: usize, x: &Matrix, y: &mut Matrix, spar
         return y.copy_from(x);
     }
     // The last hop has to land in `y`, so the first one does when their number is odd.
-    operator.apply(x, if hops % 2 == 1 { y } else { spare });
+    operator.apply(x, if hops.is_multiple_of(2) { spare } else { y });
     for hop in 1..hops {
-        let (from, to) = if (hops - hop) % 2 == 0 { (&*y, &mut *spare) } else { (&*spare, &mut *y) };
+        let (from, to) = if (hops - hop).is_multiple_of(2) { (&*y, &mut *spare) } else { (&*spare, &mut *y) };
         operator.apply(from, to);
     }
 }

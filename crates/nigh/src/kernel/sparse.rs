@@ -135,7 +135,7 @@ mod tests {
         let f = example();
         let dense = Matrix::from_fn(4, 4, |i, c| f.row(i).find(|e| e.0 as usize == c).map_or(0.0, |e| e.1));
         let w = Matrix::from_fn(4, 5, |i, c| (i * 5 + c) as f32);
-        let (sparse, _) = value_and_gradients(&mut SparseProduct(f.into()), &[w.clone()]);
+        let (sparse, _) = value_and_gradients(&mut SparseProduct(f.into()), std::slice::from_ref(&w));
         let (expected, _) = value_and_gradients(&mut super::super::linear::Linear::new(1), &[dense, w]);
         assert_eq!(sparse, expected);
     }

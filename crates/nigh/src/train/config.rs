@@ -148,9 +148,9 @@ impl Config {
         };
         let table: toml::Table = text.parse().map_err(problem)?;
         let known = Config::names();
-        for key in table.keys().filter(|key| !known.contains(key)) {
+        if let Some(key) = table.keys().find(|key| !known.contains(key)) {
             let line = text.lines().position(|line| line.trim_start().starts_with(key.as_str())).map_or(1, |at| at + 1);
-            let unknown = Error::UnknownName { kind: "setting", name: key.clone(), known: known.clone() };
+            let unknown = Error::UnknownName { kind: "setting", name: key.clone(), known };
             return Err(Error::line(path, line, unknown.to_string()));
         }
         toml::from_str::<Config>(&text).map_err(problem)?;

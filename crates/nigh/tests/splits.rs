@@ -1,0 +1,446 @@
+//! A task is a split: what is asked in training, validation and test, and which edges message passing may see.
+
+use nigh::dataset::Customs;
+use nigh::names::Auto;
+use nigh::task::{NegativePairs, Part, Question, SameLabelPairs};
+use nigh::{
+    Config, Dataset, Features, Graph, Ids, Matrix, Protocol, Purpose, Refresh, Result, Sample, Seeds, Silent, Split,
+    Task, train,
+};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use std::collections::BTreeSet;
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..Default::default()
+    })]
+
+    #[test]
+    fn every_edge_is_asked_about_in_one_part_and_each_part_has_its_share(
+        graph in graphs(), valid in 0.05f32..0.4, test in 0.05f32..0.4, seed: u64,
+    ) {
+        let dataset = Dataset::from_graph("random", graph.clone());
+        let config = Config { valid_fraction: valid, test_fraction: test, ..asking(Task::LinkPrediction) };
+        let split = split(&dataset, &config, seed).unwrap();
+        let parts = [&split.train, &split.valid, &split.test].map(|parts| positive(only(parts)));
+        let mut asked = parts.concat();
+        asked.sort_unstable();
+        prop_assert_eq!(asked, graph.edges().collect::<Vec<_>>());
+        let total = graph.num_edges() as f32;
+        for (part, share) in parts[1..].iter().zip([valid, test]) {
+            // Rounding moves half an edge; in a small graph no part stays empty, which moves another half.
+            let slack = if total < 20.0 { 1.0 } else { 0.5 };
+            prop_assert!((part.len() as f32 - share * total).abs() < slack + 1e-3);
+        }
+        prop_assert!(parts.iter().all(|part| !part.is_empty()));
+    }
+
+    #[test]
+    fn every_part_sees_the_training_edges_and_no_other(graph in weighted_graphs(), seed: u64) {
+        let dataset = Dataset::from_graph("random", graph.clone());
+        let split = split(&dataset, &asking(Task::LinkPrediction), seed).unwrap();
+        let visible = graph.with_edges(positive(only(&split.train)));
+        for part in [&split.train, &split.valid, &split.test] {
+            prop_assert_eq!(only(part).view.graph(), &visible);
+        }
+        let held_out = [positive(only(&split.valid)), positive(only(&split.test))].concat();
+        prop_assert!(held_out.iter().all(|&[a, b]| !visible.has_edge(a, b) && !visible.has_edge(b, a)));
+    }
+
+    #[test]
+    fn exact_negatives_are_distinct_and_never_an_edge(graph in graphs(), seed: u64) {
+        let dataset = Dataset::from_graph("random", graph.clone());
+        for task in [Task::LinkPrediction, Task::GraphReconstruction] {
+            let split = split(&dataset, &asking(task), seed).unwrap();
+            for part in [only(&split.valid), only(&split.test)] {
+                let negative = given(part);
+                let distinct: BTreeSet<[u32; 2]> = negative.iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
+                prop_assert!(negative.iter().all(|&[a, b]| a != b && !graph.has_edge(a, b)));
+                prop_assert_eq!(distinct.len(), negative.len());
+                // As many as positives, or all there are.
+                prop_assert_eq!(negative.len(), positive(part).len().min(graph.num_non_edges() as usize));
+            }
+        }
+    }
+
+    #[test]
+    fn exact_training_negatives_avoid_what_training_sees_and_give_no_held_out_edge_away(
+        graph in graphs(), seed: u64,
+    ) {
+        let dataset = Dataset::from_graph("random", graph.clone());
+        let split = split(&dataset, &asking(Task::LinkPrediction), seed).unwrap();
+        let part = only(&split.train);
+        let drawn = drawn(part, seed, 2_000);
+        prop_assert!(drawn.iter().all(|&[a, b]| a != b && !part.view.graph().has_edge(a, b)));
+        // Had held-out edges been avoided, their absence among the negatives would tell them from non-edges.
+        let drawn: BTreeSet<[u32; 2]> = drawn.into_iter().map(|[a, b]| [a.min(b), a.max(b)]).collect();
+        let held_out = [positive(only(&split.valid)), positive(only(&split.test))].concat();
+        prop_assert!(held_out.iter().all(|edge| drawn.contains(edge)));
+    }
+
+    #[test]
+    fn loose_negatives_are_two_nodes_not_listed_as_an_edge_in_that_order(graph in graphs(), seed: u64) {
+        let dataset = Dataset::from_graph("random", graph.clone());
+        let config = Config { protocol: Protocol::Published, ..asking(Task::LinkPrediction) };
+        let split = split(&dataset, &config, seed).unwrap();
+        for part in [only(&split.valid), only(&split.test)] {
+            prop_assert_eq!(given(part).len(), positive(part).len());
+            prop_assert!(given(part).iter().all(|&[a, b]| a != b && (a > b || !graph.has_edge(a, b))));
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_split_and_another_seed_another(sample in labelled(12..24), seed: u64) {
+        // Enough edges and non-edges that two seeds can't well choose alike.
+        prop_assume!(sample.graph.num_edges() >= 10 && sample.graph.num_non_edges() >= 10);
+        let dataset = dataset(vec![sample]);
+        for &task in Task::ALL {
+            let digest = |seed| split(&dataset, &asking(task), seed).unwrap().digest();
+            prop_assert_eq!(digest(seed), digest(seed), "{}", task);
+            prop_assert_ne!(digest(seed), digest(seed ^ 1), "{}", task);
+        }
+    }
+
+    #[test]
+    fn shares_of_labelled_nodes_are_disjoint_and_complete(sample in labelled(12..24), seed: u64) {
+        let labels = sample.labels.clone().unwrap();
+        let graph = sample.graph.clone();
+        let split = split(&dataset(vec![sample]), &asking(Task::NodeClassification), seed).unwrap();
+        let parts = [&split.train, &split.valid, &split.test].map(|parts| only(parts));
+        let mut asked = Vec::new();
+        for part in parts {
+            prop_assert_eq!(part.view.graph(), graph.as_ref());
+            let (nodes, classes) = asked_nodes(part);
+            prop_assert!(!nodes.is_empty());
+            prop_assert!(nodes.iter().zip(classes).all(|(&node, &class)| labels[node as usize] == Some(class)));
+            asked.extend_from_slice(nodes);
+        }
+        asked.sort_unstable();
+        let known: Vec<u32> = (0..labels.len() as u32).filter(|&node| labels[node as usize].is_some()).collect();
+        prop_assert_eq!(asked, known);
+    }
+
+    #[test]
+    fn pairs_of_like_nodes_are_asked_about_once_and_negatives_are_unlike(sample in labelled(8..20), seed: u64) {
+        let (labels, graph) = (sample.labels.clone().unwrap(), sample.graph.clone());
+        let split = split(&dataset(vec![sample]), &asking(Task::PairwiseNodeClassification), seed).unwrap();
+        let parts = [&split.train, &split.valid, &split.test].map(|parts| only(parts));
+        let mut asked: Vec<[u32; 2]> = parts.iter().flat_map(|part| positive(part)).copied().collect();
+        asked.sort_unstable();
+        let like = |&[a, b]: &[u32; 2]| labels[a as usize].is_some() && labels[a as usize] == labels[b as usize];
+        let expected: Vec<_> = all_pairs(graph.num_nodes() as u32).into_iter().filter(like).collect();
+        prop_assert_eq!(asked, expected);
+        let [train, valid, test] = parts;
+        for negative in [drawn(train, seed, 200), given(valid).to_vec(), given(test).to_vec()] {
+            let known = |node: u32| labels[node as usize].is_some();
+            prop_assert!(negative.iter().all(|pair| known(pair[0]) && known(pair[1]) && !like(pair)));
+        }
+        for part in [valid, test] {
+            prop_assert_eq!(given(part).len(), positive(part).len());
+        }
+        prop_assert!(parts.iter().all(|part| part.view.graph() == graph.as_ref()));
+    }
+
+    #[test]
+    fn sampled_pairs_of_like_nodes_are_as_many_as_edges_and_alike(sample in labelled(8..20), seed: u64) {
+        let (labels, num_edges) = (sample.labels.clone().unwrap(), sample.graph.num_edges());
+        let config = Config {
+            same_label_pairs: Auto::Is(SameLabelPairs::Sampled),
+            ..asking(Task::PairwiseNodeClassification)
+        };
+        let split = split(&dataset(vec![sample]), &config, seed).unwrap();
+        let parts = [&split.train, &split.valid, &split.test].map(|parts| positive(only(parts)));
+        prop_assert_eq!(parts.iter().map(|part| part.len()).sum::<usize>(), num_edges);
+        let label = |node: u32| labels[node as usize];
+        let alike = |&[a, b]: &[u32; 2]| a != b && label(a).is_some() && label(a) == label(b);
+        prop_assert!(parts.concat().iter().all(alike));
+    }
+
+    #[test]
+    fn reconstruction_sees_every_edge_asks_about_every_edge_and_leaves_features_out(
+        sample in labelled(6..20), seed: u64,
+    ) {
+        let graph = sample.graph.clone();
+        let split = split(&dataset(vec![sample]), &asking(Task::GraphReconstruction), seed).unwrap();
+        for part in [only(&split.train), only(&split.valid), only(&split.test)] {
+            prop_assert_eq!(part.view.graph(), graph.as_ref());
+            prop_assert_eq!(positive(part), &graph.edges().collect::<Vec<_>>()[..]);
+            prop_assert_eq!(part.view.features.digest(), Features::constant(graph.num_nodes()).digest());
+        }
+        prop_assert!(drawn(only(&split.train), seed, 200).iter().all(|&[a, b]| a != b && !graph.has_edge(a, b)));
+    }
+}
+
+#[test]
+fn the_papers_graphs_are_split_by_so_many_nodes_per_class() {
+    for (name, per_class) in [
+        ("leaders", [5, 5, usize::MAX]),
+        ("leaders-community", [5, 5, usize::MAX]),
+        ("leaders-status", [5, 5, usize::MAX]),
+        ("communities", [5, 5, 10]),
+    ] {
+        let dataset = Dataset::built_in(name).unwrap();
+        let labels = dataset.samples[0].labels.clone().unwrap();
+        for seed in 0..5 {
+            let split = split(&dataset, &asking(Task::NodeClassification), seed).unwrap();
+            let parts = [&split.train, &split.valid, &split.test].map(|parts| asked_nodes(only(parts)));
+            let distinct: BTreeSet<u32> = parts.iter().flat_map(|(nodes, _)| *nodes).copied().collect();
+            assert_eq!(distinct.len(), parts.iter().map(|part| part.0.len()).sum::<usize>(), "{name}: disjoint");
+            for (nodes, classes) in parts {
+                assert!(nodes.iter().zip(classes).all(|(&node, &class)| labels[node as usize] == Some(class)));
+            }
+            for class in 0..dataset.class_names.len() as u32 {
+                let total = labels.iter().filter(|&&label| label == Some(class)).count();
+                let found = parts.map(|part| part.1.iter().filter(|&&asked| asked == class).count());
+                let rest = total - per_class[0] - per_class[1];
+                assert_eq!(found, [per_class[0], per_class[1], per_class[2].min(rest)], "{name}, class {class}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_several_graphs_each_stands_in_exactly_one_part() {
+    let dataset = seven_graphs();
+    for task in INDUCTIVE {
+        let mut first_graphs = BTreeSet::new();
+        for seed in 0..20 {
+            let split = split(&dataset, &asking(task), seed).unwrap();
+            let parts = [&split.train, &split.valid, &split.test];
+            assert_eq!(parts.map(Vec::len), [5, 1, 1], "{task}");
+            let mut graphs: Vec<u64> = parts.into_iter().flatten().map(|part| part.view.graph).collect();
+            first_graphs.insert(graphs[0]);
+            graphs.sort_unstable();
+            assert_eq!(graphs, [0, 1, 2, 3, 4, 5, 6], "{task}");
+        }
+        assert!(first_graphs.len() > 1, "{task}: the seed decides which graph stands where");
+    }
+}
+
+#[test]
+fn link_prediction_on_several_graphs_asks_about_one_part_of_each_and_sees_its_training_edges() {
+    let dataset = seven_graphs();
+    let split = split(&dataset, &asking(Task::LinkPrediction), 3).unwrap();
+    for part in &split.train {
+        // What training asks about is what it sees: the other fifth of the edges is gone.
+        let seen: Vec<_> = part.view.graph().edges().collect();
+        let mut asked = positive(part).to_vec();
+        asked.sort_unstable();
+        assert_eq!(seen, asked);
+        assert!(seen.len() < dataset.samples[part.view.graph as usize].graph.num_edges());
+    }
+    for part in split.valid.iter().chain(&split.test) {
+        let (whole, seen) = (&dataset.samples[part.view.graph as usize].graph, part.view.graph());
+        assert!(positive(part).iter().all(|&[a, b]| whole.has_edge(a, b) && !seen.has_edge(a, b)));
+        assert!(given(part).iter().all(|&[a, b]| a != b && !whole.has_edge(a, b)));
+        assert!(seen.edges().all(|[a, b]| whole.has_edge(a, b)));
+        let share = seen.num_edges() as f32 / whole.num_edges() as f32;
+        assert!((0.7..0.9).contains(&share), "{share} of the edges are seen");
+    }
+}
+
+#[test]
+fn classification_on_several_graphs_sees_and_asks_about_whole_graphs() {
+    let dataset = seven_graphs();
+    for task in [Task::NodeClassification, Task::PairwiseNodeClassification] {
+        let split = split(&dataset, &asking(task), 3).unwrap();
+        for part in split.train.iter().chain(&split.valid).chain(&split.test) {
+            let sample = &dataset.samples[part.view.graph as usize];
+            let labels = sample.labels.as_ref().unwrap();
+            let like = |pair: &[u32; 2]| labels[pair[0] as usize] == labels[pair[1] as usize];
+            assert_eq!(part.view.graph(), sample.graph.as_ref());
+            match &part.question {
+                Question::Nodes { nodes, labels: asked } => {
+                    assert_eq!(nodes, &(0..labels.len() as u32).collect::<Vec<_>>());
+                    assert!(asked.iter().zip(labels.iter()).all(|(&asked, &label)| Some(asked) == label));
+                }
+                Question::Pairs { positive, .. } => assert!(!positive.is_empty() && positive.iter().all(like)),
+            }
+        }
+        for part in split.valid.iter().chain(&split.test).filter(|_| task.asks_pairs()) {
+            let labels = dataset.samples[part.view.graph as usize].labels.as_ref().unwrap();
+            assert!(given(part).iter().all(|&[a, b]| labels[a as usize] != labels[b as usize]));
+        }
+    }
+}
+
+#[test]
+fn several_graphs_resample_their_signal_and_can_be_learnt_from() {
+    let dataset = seven_graphs();
+    for task in INDUCTIVE {
+        let config = Config { epochs: 4, evaluate_every: 2, repeats: 1, ..asking(task) };
+        let resolved = config.clone().resolve(&dataset).unwrap();
+        assert_eq!(resolved.refresh.get(), Refresh::Resampled);
+        let outcome = train::train(&dataset, &config, &mut Silent, None).unwrap();
+        let [run] = &outcome.runs[..] else { panic!("one repeat") };
+        assert_eq!(run.split, split(&dataset, &config, run.seed).unwrap().digest());
+        assert!(run.curve.iter().all(|look| look.loss.is_finite() && (0.0..=1.0).contains(&look.test)), "{task}");
+    }
+    let alone = dataset_of(&dataset.samples[..1]);
+    assert_eq!(asking(Task::LinkPrediction).resolve(&alone).unwrap().refresh.get(), Refresh::Fixed);
+}
+
+#[test]
+fn a_graph_too_small_for_its_task_is_refused_with_the_reason() {
+    let plain = |n, edges: &[[u32; 2]]| Dataset::from_graph("small", Graph::from_edges(n, edges).unwrap().0);
+    let refusal = |dataset: &Dataset, task| split(dataset, &asking(task), 1).unwrap_err().to_string();
+
+    let two_edges = refusal(&plain(4, &[[0, 1], [1, 2]]), Task::LinkPrediction);
+    assert_eq!(two_edges, "2 edges can't be split into training, validation and test; at least 3 are needed");
+
+    let complete = plain(5, &all_pairs(5));
+    for task in [Task::LinkPrediction, Task::GraphReconstruction] {
+        let error = refusal(&complete, task);
+        assert!(error.starts_with("every pair of nodes is linked"), "{task}: {error}");
+    }
+
+    let path = plain(6, &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]);
+    for task in [Task::NodeClassification, Task::PairwiseNodeClassification] {
+        let error = refusal(&path, task);
+        assert!(error.contains("needs labels"), "{task}: {error}");
+    }
+    let one_class = path.clone().with_labels(&[0; 6], vec!["only".into()]);
+    assert!(refusal(&one_class, Task::NodeClassification).contains("1 class; at least 2 are needed"));
+    assert!(refusal(&one_class, Task::PairwiseNodeClassification).contains("all labels are the same"));
+
+    let two_classes = path.with_labels(&[0, 0, 0, 1, 1, 1], vec!["left".into(), "right".into()]);
+    assert!(refusal(&two_classes, Task::NodeClassification).contains("too small to split"));
+    let customs = Customs { per_class: Some([2, 1, 1]), ..Customs::default() };
+    let error = refusal(&Dataset { customs, ..two_classes.clone() }, Task::NodeClassification);
+    assert_eq!(error, "class `left` has 3 labelled nodes, too few for 2 + 1 + 1");
+    let customs = Customs { per_class: Some([2, 1, 0]), ..Customs::default() };
+    let error = refusal(&Dataset { customs, ..two_classes }, Task::NodeClassification);
+    assert_eq!(error, "class `left` has 3 labelled nodes, too few for 2 + 1 + the rest");
+}
+
+#[test]
+fn a_graph_without_any_edge_is_refused_by_reconstruction() {
+    let dataset = Dataset::from_graph("empty", Graph::from_edges(4, &[]).unwrap().0);
+    let error = split(&dataset, &asking(Task::GraphReconstruction), 1).expect_err("nothing to ask about");
+    assert!(error.to_string().contains("edge"), "{error}");
+}
+
+#[test]
+fn two_graphs_are_too_few_to_split_by_graph() {
+    let dataset = dataset_of(&seven_graphs().samples[..2]);
+    for task in INDUCTIVE {
+        let error = split(&dataset, &asking(task), 1).unwrap_err().to_string();
+        assert!(error.starts_with("2 graphs can't be split"), "{task}: {error}");
+    }
+}
+
+// ---- what the tests share ----
+
+/// Tasks that several graphs divide among themselves; reconstruction asks about every one of them.
+const INDUCTIVE: [Task; 3] = [Task::LinkPrediction, Task::PairwiseNodeClassification, Task::NodeClassification];
+
+fn all_pairs(n: u32) -> Vec<[u32; 2]> {
+    (0..n).flat_map(|a| (a + 1..n).map(move |b| [a, b])).collect()
+}
+
+/// Any graph that can be split, from three edges up to all but one.
+fn graphs() -> impl Strategy<Value = Graph> {
+    (4u32..18).prop_flat_map(graphs_on)
+}
+
+fn graphs_on(n: u32) -> impl Strategy<Value = Graph> {
+    let pairs = all_pairs(n);
+    let most = pairs.len() - 1;
+    let edges = prop::sample::subsequence(pairs, 3..=most);
+    edges.prop_map(move |edges| Graph::from_edges(n as usize, &edges).unwrap().0)
+}
+
+fn weighted_graphs() -> impl Strategy<Value = Graph> {
+    (graphs(), prop::collection::vec(0.1f32..4.0, 200), any::<bool>()).prop_map(|(graph, weights, weighted)| {
+        let edges: Vec<_> = graph.edges().collect();
+        if !weighted {
+            return graph;
+        }
+        Graph::from_weighted_edges(graph.num_nodes(), &edges, &weights[..edges.len()]).unwrap().0
+    })
+}
+
+/// A graph with features and labels of which some are unknown; both classes have five members or more, or as many as
+/// make three pairs in a small graph.
+fn labelled(num_nodes: std::ops::Range<u32>) -> impl Strategy<Value = Sample> {
+    num_nodes.prop_flat_map(|n| (graphs_on(n), Just(n as usize))).prop_flat_map(|(graph, n)| {
+        let labels = (0..n).map(|node| (node >= n / 6).then_some((node % 2) as u32)).collect::<Vec<_>>();
+        Just(labels).prop_shuffle().prop_map(move |labels| sample(graph.clone(), labels))
+    })
+}
+
+fn sample(graph: Graph, labels: Vec<Option<u32>>) -> Sample {
+    let n = graph.num_nodes();
+    let features = Features::Dense(Matrix::from_fn(n, 3, |i, c| (i * c) as f32 * 0.1).into());
+    Sample {
+        graph: graph.into(),
+        features,
+        labels: Some(labels.into()),
+        ids: Ids::Numbers(n).into(),
+        signal_rows: None,
+    }
+}
+
+fn dataset(samples: Vec<Sample>) -> Dataset {
+    let class_names = vec!["even".to_string(), "odd".to_string()];
+    Dataset { name: "test".into(), samples, class_names, customs: Customs::default(), notes: Vec::new() }
+}
+
+fn dataset_of(samples: &[Sample]) -> Dataset {
+    dataset(samples.to_vec())
+}
+
+/// Rings of 10 to 16 nodes with chords.
+fn seven_graphs() -> Dataset {
+    let ring = |n: u32| {
+        let edges = (0..n).flat_map(|a| [[a, (a + 1) % n], [a, (a + 3) % n]]).collect::<Vec<_>>();
+        let graph = Graph::from_edges(n as usize, &edges).unwrap().0;
+        sample(graph, (0..n).map(|node| Some(node % 2)).collect())
+    };
+    dataset((10..17).map(ring).collect())
+}
+
+/// The defaults, hence exact negatives.
+fn asking(task: Task) -> Config {
+    Config { task, ..Config::default() }
+}
+
+fn split(dataset: &Dataset, config: &Config, seed: u64) -> Result<Split> {
+    let config = config.clone().resolve(dataset)?;
+    config.task.split(dataset, &config, Seeds::new(seed))
+}
+
+fn only(parts: &[Part]) -> &Part {
+    let [part] = parts else { panic!("one part for one graph, not {}", parts.len()) };
+    part
+}
+
+fn asked_nodes(part: &Part) -> (&[u32], &[u32]) {
+    let Question::Nodes { nodes, labels } = &part.question else { panic!("nodes are asked about") };
+    (nodes, labels)
+}
+
+fn asked_pairs(part: &Part) -> (&[[u32; 2]], &NegativePairs) {
+    let Question::Pairs { positive, negative } = &part.question else { panic!("pairs are asked about") };
+    (positive, negative)
+}
+
+fn positive(part: &Part) -> &[[u32; 2]] {
+    asked_pairs(part).0
+}
+
+fn given(part: &Part) -> &[[u32; 2]] {
+    let NegativePairs::Given(pairs) = asked_pairs(part).1 else { panic!("negatives for evaluation are given") };
+    pairs
+}
+
+fn drawn(part: &Part, seed: u64, count: usize) -> Vec<[u32; 2]> {
+    let NegativePairs::Drawn(sampler) = asked_pairs(part).1 else { panic!("negatives for training are drawn") };
+    let mut pairs = Vec::new();
+    sampler.draw(Seeds::new(seed).stream(Purpose::Negatives, &[0, 1, 0]), count, &mut pairs);
+    pairs
+}
