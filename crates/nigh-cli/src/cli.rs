@@ -16,12 +16,17 @@ pub struct CommandLine {
     pub command: Command,
 
     /// Threads to use; results have the same bits on any number [default: all cores]
-    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, global = true, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub threads: Option<usize>,
 
     /// No progress and no remarks on stderr, only errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
+}
+
+/// A count; what is sensible for each option is checked with the rest of the settings.
+fn whole_number(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected a whole number, and not a negative one".to_string())
 }
 
 #[derive(Debug, Subcommand)]
@@ -62,11 +67,11 @@ pub struct Demo {
     pub plot: Option<PathBuf>,
 
     /// Runs per figure
-    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole_number, allow_negative_numbers = true)]
     pub repeats: usize,
 
     /// Passes over the training data
-    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole_number, allow_negative_numbers = true)]
     pub epochs: usize,
 
     /// Root of all randomness
@@ -109,7 +114,7 @@ pub struct Train {
     pub resume: bool,
 
     /// Keep a checkpoint every N epochs [default: every 3 seconds]
-    #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", requires = "out", value_parser = whole_number, allow_negative_numbers = true)]
     pub checkpoint_every: Option<usize>,
 
     /// Settings in a TOML file, by the names of the options below; the command line goes first
@@ -144,11 +149,11 @@ pub struct Settings {
     pub protocol: Option<Protocol>,
 
     /// Propagation steps or layers K [default: 2]
-    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", value_parser = whole_number, allow_negative_numbers = true)]
     pub hops: Option<usize>,
 
     /// Width of hidden layers and of the representation [default: 32]
-    #[arg(long, value_name = "W", allow_negative_numbers = true)]
+    #[arg(long, value_name = "W", value_parser = whole_number, allow_negative_numbers = true)]
     pub width: Option<usize>,
 
     /// Share of entries dropped between layers [default: 0.5]
@@ -161,7 +166,7 @@ pub struct Settings {
     pub signal: Option<Signal>,
 
     /// Width d of the stochastic matrix E [default: 32]
-    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = whole_number, allow_negative_numbers = true)]
     pub signal_dim: Option<usize>,
 
     /// Scale of E: auto, inverse-sqrt (d^-1/2) or unit [default: auto]
@@ -182,7 +187,7 @@ pub struct Settings {
     pub metric: Option<Auto<Metric>>,
 
     /// Passes over the training data [default: 1000]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub epochs: Option<usize>,
 
     /// Step of Adam [default: 0.01]
@@ -194,7 +199,7 @@ pub struct Settings {
     pub weight_decay: Option<f32>,
 
     /// Epoch after which the learning rate falls, 0 for never [default: 200]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub decay_at: Option<usize>,
 
     /// Factor by which it falls [default: 0.1]
@@ -206,15 +211,15 @@ pub struct Settings {
     pub clip_norm: Option<f32>,
 
     /// Positive pairs per step, 0 for all at once [default: 0]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub batch_size: Option<usize>,
 
     /// Epochs between two evaluations [default: 5]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub evaluate_every: Option<usize>,
 
     /// Runs, with seeds SEED, SEED+1, ... [default: 5]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub repeats: Option<usize>,
 
     /// Root of all randomness [default: 1]
@@ -300,7 +305,7 @@ pub struct Predict {
     pub node: Option<String>,
 
     /// How many links to list
-    #[arg(long, value_name = "N", default_value_t = 10, requires = "node", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "node", value_parser = whole_number, allow_negative_numbers = true)]
     pub top: usize,
 
     /// List links that exist already as well, and mark them
@@ -326,11 +331,11 @@ pub struct Certify {
     pub delta: f64,
 
     /// Propagation steps K
-    #[arg(long, value_name = "K", default_value_t = 2, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", default_value_t = 2, value_parser = whole_number, allow_negative_numbers = true)]
     pub hops: usize,
 
     /// Width of E to measure [default: the width that the theorem asks for]
-    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = whole_number, allow_negative_numbers = true)]
     pub signal_dim: Option<usize>,
 
     /// Distribution of E: gaussian, uniform, rademacher or sparse
@@ -338,7 +343,7 @@ pub struct Certify {
     pub signal: Signal,
 
     /// Pairs to measure
-    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole_number, allow_negative_numbers = true)]
     pub pairs: usize,
 
     /// Root of all randomness

@@ -17,7 +17,10 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             eprintln!("error: {error}");
-            error.chain().skip(1).for_each(|cause| eprintln!("  caused by: {cause}"));
+            // A message that quotes its cause need not repeat it.
+            let quoted = error.to_string();
+            let causes = error.chain().skip(1).map(|cause| cause.to_string());
+            causes.filter(|cause| !quoted.contains(cause.as_str())).for_each(|cause| eprintln!("  caused by: {cause}"));
             if let Some(hint) = hint(&error) {
                 eprintln!("hint: {hint}");
             }

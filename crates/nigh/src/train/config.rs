@@ -62,7 +62,7 @@ pub struct Config {
     pub clip_norm: f32,
     /// Positive pairs per step; 0 for all at once.
     pub batch_size: usize,
-    /// Epochs between two evaluations.
+    /// Epochs between two evaluations; the last epoch is always evaluated.
     pub evaluate_every: usize,
     /// Runs with seeds `seed`, `seed + 1`, ...
     pub repeats: usize,
@@ -141,8 +141,10 @@ impl Config {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         let problem = |error: toml::de::Error| match error.span() {
             Some(span) => {
-                let line = text[..span.start.min(text.len())].lines().count().max(1);
-                Error::line(path, line, error.message())
+                let before = &text[..span.start.min(text.len())];
+                let line = before.matches('\n').count();
+                let written = text.lines().nth(line).unwrap_or_default().trim();
+                Error::line(path, line + 1, format!("`{written}`: {}", error.message()))
             }
             None => Error::file(path, error.message()),
         };
@@ -153,7 +155,8 @@ impl Config {
             let unknown = Error::UnknownName { kind: "setting", name: key.clone(), known };
             return Err(Error::line(path, line, unknown.to_string()));
         }
-        toml::from_str::<Config>(&text).map_err(problem)?;
+        let config = toml::from_str::<Config>(&text).map_err(problem)?;
+        config.check().map_err(|error| Error::file(path, error.to_string()))?;
         Ok(table)
     }
 
@@ -166,6 +169,14 @@ impl Config {
     /// Checks every value and makes every choice that was left open.
     pub fn resolve(mut self, dataset: &Dataset) -> Result<Config> {
         self.check()?;
+        if self.valid_fraction + self.test_fraction >= 1.0 {
+            let sum = self.valid_fraction + self.test_fraction;
+            return Err(Error::setting(
+                "valid-fraction",
+                self.valid_fraction,
+                format!("with test-fraction it makes {sum}; nothing is left to train on"),
+            ));
+        }
         let several = dataset.samples.len() > 1;
         self.refresh = self.refresh.or(if several { Refresh::Resampled } else { Refresh::Fixed });
         self.signal_scale = self.signal_scale.or(dataset.customs.signal_scale.unwrap_or(SignalScale::InverseSqrt));
@@ -199,6 +210,7 @@ impl Config {
         Ok(self)
     }
 
+    /// Each value on its own; what depends on several is checked in `resolve`.
     fn check(&self) -> Result<()> {
         catalog::architecture(&self.model)?;
         let counts = [
@@ -232,20 +244,8 @@ impl Config {
                 return Err(Error::setting(name, value, "expected a share between 0 and 1"));
             }
         }
-        if self.valid_fraction + self.test_fraction >= 1.0 {
-            let sum = self.valid_fraction + self.test_fraction;
-            return Err(Error::setting(
-                "valid-fraction",
-                self.valid_fraction,
-                format!("with test-fraction it makes {sum}; nothing is left to train on"),
-            ));
-        }
         if self.seed > (1 << 53) {
             return Err(Error::setting("seed", self.seed, "expected at most 2^53, which every file format can hold"));
-        }
-        if self.epochs < self.evaluate_every {
-            let problem = format!("it is more than the {} epochs, so nothing would ever be evaluated", self.epochs);
-            return Err(Error::setting("evaluate-every", self.evaluate_every, problem));
         }
         Ok(())
     }

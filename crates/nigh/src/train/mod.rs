@@ -287,7 +287,8 @@ impl<'a> Trainer<'a> {
     fn advance(&mut self, repeat: usize, observer: &mut dyn Observer) -> Result<()> {
         let loss = self.run_epoch()?;
         let Config { repeats, epochs, evaluate_every, .. } = *self.config;
-        let evaluation = self.epoch.is_multiple_of(evaluate_every).then(|| self.evaluate(loss));
+        let due = self.epoch.is_multiple_of(evaluate_every) || self.epoch == epochs;
+        let evaluation = due.then(|| self.evaluate(loss));
         observer.epoch(&Progress { repeat, repeats, epoch: self.epoch, epochs, loss }, evaluation.as_ref());
         Ok(())
     }
@@ -394,7 +395,7 @@ impl<'a> Trainer<'a> {
     }
 
     fn finish(self) -> (Run, Vec<Matrix>) {
-        let best = self.best.expect("a configuration that never evaluates is refused at the door");
+        let best = self.best.expect("the last epoch is always evaluated");
         let run = Run {
             seed: self.seed,
             test: best.test,
