@@ -13,10 +13,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A file that a training writes now and then, and from which it goes on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Checkpoint {
     path: PathBuf,
     every: Every,
+}
+
+/// A checkpoint at work for one training.
+#[derive(Debug)]
+pub(super) struct Keeper<'a> {
+    checkpoint: &'a Checkpoint,
+    /// Of configuration and data, which do not change while they are trained.
+    fingerprint: String,
     written: Cell<Instant>,
 }
 
@@ -46,7 +54,7 @@ struct Current {
 impl Checkpoint {
     /// Written every few seconds.
     pub fn new(path: impl Into<PathBuf>) -> Checkpoint {
-        Checkpoint { path: path.into(), every: Every::Time(Duration::from_secs(3)), written: Cell::new(Instant::now()) }
+        Checkpoint { path: path.into(), every: Every::Time(Duration::from_secs(3)) }
     }
 
     /// Written every so many epochs.
@@ -59,27 +67,28 @@ impl Checkpoint {
         &self.path
     }
 
-    pub(super) fn save_if_due(
-        &self,
-        config: &Config,
-        dataset: &Dataset,
-        job: &Job,
-        trainer: &Trainer<'_>,
-    ) -> Result<()> {
-        let due = match self.every {
+    pub(super) fn keeper(&self, config: &Config, dataset: &Dataset) -> Keeper<'_> {
+        let mut text = toml::to_string(config).expect("a configuration can be written");
+        for sample in &dataset.samples {
+            text += &sample.graph.digest();
+            text += &sample.features.digest();
+            text += &format!("{:?}", sample.labels);
+        }
+        let fingerprint = digest::sha256(text.as_bytes());
+        Keeper { checkpoint: self, fingerprint, written: Cell::new(Instant::now()) }
+    }
+}
+
+impl Keeper<'_> {
+    pub(super) fn save_if_due(&self, job: &Job, trainer: &Trainer<'_>) -> Result<()> {
+        let due = match self.checkpoint.every {
             Every::Epochs(epochs) => trainer.epoch.is_multiple_of(epochs),
             Every::Time(time) => self.written.get().elapsed() >= time,
         };
-        if due { self.save(config, dataset, job, Some(trainer)) } else { Ok(()) }
+        if due { self.save(job, Some(trainer)) } else { Ok(()) }
     }
 
-    pub(super) fn save(
-        &self,
-        config: &Config,
-        dataset: &Dataset,
-        job: &Job,
-        trainer: Option<&Trainer<'_>>,
-    ) -> Result<()> {
+    pub(super) fn save(&self, job: &Job, trainer: Option<&Trainer<'_>>) -> Result<()> {
         let mut tensors = Tensors::new();
         let mut put = |group: &str, matrices: &mut dyn Iterator<Item = &Matrix>| {
             for (at, matrix) in matrices.enumerate() {
@@ -100,27 +109,28 @@ impl Checkpoint {
                 curve: trainer.curve.clone(),
             }
         });
-        let header = Header { fingerprint: fingerprint(config, dataset), runs: job.runs.clone(), current };
+        let header = Header { fingerprint: self.fingerprint.clone(), runs: job.runs.clone(), current };
         let text = serde_json::to_string(&header).expect("plain data can be written");
-        tensors::write(&self.path, &tensors, &[("nigh", &text)])?;
+        tensors::write(&self.checkpoint.path, &tensors, &[("nigh", &text)])?;
         self.written.set(Instant::now());
         Ok(())
     }
 
     /// Fills `job` with the repeats that have ended and returns the state of the one that had not.
     pub(super) fn load(&self, config: &Config, dataset: &Dataset, job: &mut Job) -> Result<Option<State>> {
-        if !self.path.exists() {
+        if !self.checkpoint.path.exists() {
             return Ok(None);
         }
-        let (mut tensors, notes) = tensors::read(&self.path)?;
-        let damaged = |problem: &str| Error::file(&self.path, format!("is not a usable checkpoint: {problem}"));
+        let (mut tensors, notes) = tensors::read(&self.checkpoint.path)?;
+        let damaged =
+            |problem: &str| Error::file(&self.checkpoint.path, format!("is not a usable checkpoint: {problem}"));
         let header: Header = notes
             .get("nigh")
             .and_then(|text| serde_json::from_str(text).ok())
             .ok_or_else(|| damaged("its header can't be read"))?;
-        if header.fingerprint != fingerprint(config, dataset) {
+        if header.fingerprint != self.fingerprint {
             return Err(Error::file(
-                &self.path,
+                &self.checkpoint.path,
                 "belongs to a training with other settings or data; repeat those, or remove it and start anew",
             ));
         }
@@ -150,14 +160,4 @@ impl Checkpoint {
         let adam = Adam { steps: current.steps, first: checked("first")?, second: checked("second")? };
         Ok(Some(State { epoch: current.epoch, weights: checked("weights")?, adam, best, curve: current.curve }))
     }
-}
-
-fn fingerprint(config: &Config, dataset: &Dataset) -> String {
-    let mut text = toml::to_string(config).expect("a configuration can be written");
-    for sample in &dataset.samples {
-        text += &sample.graph.digest();
-        text += &sample.features.digest();
-        text += &format!("{:?}", sample.labels);
-    }
-    digest::sha256(text.as_bytes())
 }

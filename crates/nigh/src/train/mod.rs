@@ -121,8 +121,9 @@ pub fn train(
 ) -> Result<Outcome> {
     let config = config.clone().resolve(dataset)?;
     let mut job = Job { runs: Vec::new(), best_weights: Vec::new() };
-    let mut resumed = match checkpoint {
-        Some(checkpoint) => checkpoint.load(&config, dataset, &mut job)?,
+    let keeper = checkpoint.map(|checkpoint| checkpoint.keeper(&config, dataset));
+    let mut resumed = match &keeper {
+        Some(keeper) => keeper.load(&config, dataset, &mut job)?,
         None => None,
     };
     let (started, mut epochs_run) = (Instant::now(), 0usize);
@@ -137,15 +138,15 @@ pub fn train(
         while trainer.epoch < config.epochs {
             trainer.advance(repeat, observer)?;
             epochs_run += 1;
-            if let Some(checkpoint) = checkpoint {
-                checkpoint.save_if_due(&config, dataset, &job, &trainer)?;
+            if let Some(keeper) = &keeper {
+                keeper.save_if_due(&job, &trainer)?;
             }
         }
         let (run, weights) = trainer.finish();
         observer.repeat(&run);
         job.end(run, weights);
-        if let Some(checkpoint) = checkpoint {
-            checkpoint.save(&config, dataset, &job, None)?;
+        if let Some(keeper) = &keeper {
+            keeper.save(&job, None)?;
         }
     }
     let best = job.best();
