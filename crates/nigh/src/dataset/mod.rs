@@ -25,6 +25,8 @@ pub struct Dataset {
     pub class_names: Vec<String>,
     /// What the paper does on these data and nowhere else.
     pub customs: Customs,
+    /// A split that everyone uses on these data, where there is one.
+    pub given: Option<GivenSplit>,
     /// Remarks for the user on what was read and tidied.
     pub notes: Vec<String>,
 }
@@ -51,6 +53,26 @@ pub struct Customs {
     pub signal_scale: Option<SignalScale>,
     /// Labelled nodes per class for training, validation and test; 0 for the test part means all the rest.
     pub per_class: Option<[usize; 3]>,
+    /// Graphs for training, validation and test, where there are several.
+    pub graphs: Option<[usize; 3]>,
+}
+
+/// A split that comes with the data.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GivenSplit {
+    /// The nodes to learn from, to validate with and to test with.
+    Nodes([Vec<u32>; 3]),
+    /// The graph holds the training edges; these are the pairs to validate with and to test with.
+    Pairs([GivenPairs; 2]),
+}
+
+/// Pairs with and without an edge.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GivenPairs {
+    /// Held-out edges.
+    pub positive: Vec<[u32; 2]>,
+    /// Pairs that are none.
+    pub negative: Vec<[u32; 2]>,
 }
 
 /// The names of nodes.
@@ -128,7 +150,7 @@ impl Dataset {
     pub fn built_in(name: &str) -> Result<Dataset> {
         let known: Vec<&str> = BUILT_IN.iter().map(|known| known.0).collect();
         one_of("graph", name, &known)?;
-        let customs = Customs { signal_scale: Some(SignalScale::Unit), per_class: Some([5, 5, 0]) };
+        let customs = Customs { signal_scale: Some(SignalScale::Unit), per_class: Some([5, 5, 0]), graphs: None };
         Ok(match name {
             "grid" => Dataset::from_graph(name, generate::grid(20, 20)),
             "communities" => {
@@ -174,6 +196,7 @@ impl Dataset {
             samples: vec![sample],
             class_names: Vec::new(),
             customs: Customs::default(),
+            given: None,
             notes: Vec::new(),
         }
     }
@@ -223,7 +246,7 @@ impl Dataset {
         let ids = Ids::Names(nodes.names).into();
         let name = edges.file_name().unwrap_or(edges.as_os_str()).to_string_lossy().into_owned();
         let sample = Sample { graph: graph.into(), features, labels, ids, signal_rows: None };
-        Ok(Dataset { name, samples: vec![sample], class_names, customs: Customs::default(), notes })
+        Ok(Dataset { name, samples: vec![sample], class_names, customs: Customs::default(), given: None, notes })
     }
 
     /// The same data with nodes in the order in which a model first met them, and new nodes behind; also the number
@@ -257,7 +280,10 @@ impl Dataset {
             ids: ids.into(),
             signal_rows: Some(order.iter().map(|entry| entry.0).collect()),
         };
-        Ok((Dataset { samples: vec![aligned], ..self.clone() }, num_known))
+        let mut place = vec![0u32; nodes.len()];
+        nodes.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
+        let given = self.given.as_ref().map(|given| given.renumbered(&place));
+        Ok((Dataset { samples: vec![aligned], given, ..self.clone() }, num_known))
     }
 
     /// The same data with classes numbered as a model numbers them.
@@ -286,6 +312,22 @@ impl Dataset {
     /// `M`, over all graphs.
     pub fn num_edges(&self) -> usize {
         self.samples.iter().map(|sample| sample.graph.num_edges()).sum()
+    }
+}
+
+impl GivenSplit {
+    /// The same split with node `i` called `place[i]`.
+    fn renumbered(&self, place: &[u32]) -> GivenSplit {
+        let node = |&node: &u32| place[node as usize];
+        let pairs = |pairs: &Vec<[u32; 2]>| pairs.iter().map(|[a, b]| [node(a), node(b)]).collect();
+        match self {
+            GivenSplit::Nodes(parts) => GivenSplit::Nodes(parts.each_ref().map(|part| part.iter().map(node).collect())),
+            GivenSplit::Pairs(parts) => GivenSplit::Pairs(
+                parts
+                    .each_ref()
+                    .map(|part| GivenPairs { positive: pairs(&part.positive), negative: pairs(&part.negative) }),
+            ),
+        }
     }
 }
 

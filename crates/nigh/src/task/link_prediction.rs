@@ -2,7 +2,7 @@
 
 use super::negatives::{Rule, draw_once};
 use super::{NegativePairs, PairSampler, Part, Question, Split, Task, graphs_by_part, sizes};
-use crate::dataset::{Dataset, Sample};
+use crate::dataset::{Dataset, GivenPairs, GivenSplit, Sample};
 use crate::error::{Error, Result};
 use crate::model::View;
 use crate::seeds::{Purpose, Seeds};
@@ -10,6 +10,9 @@ use crate::train::Config;
 use std::sync::Arc;
 
 pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Split> {
+    if let (Some(GivenSplit::Pairs(parts)), [sample]) = (&dataset.given, &dataset.samples[..]) {
+        return given(sample, parts, config);
+    }
     let mut split = Split { train: Vec::new(), valid: Vec::new(), test: Vec::new() };
     let mut held_out = Vec::new();
     for (number, sample) in dataset.samples.iter().enumerate() {
@@ -34,6 +37,18 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
         }
     }
     Ok(split)
+}
+
+/// The split that comes with the data: all edges of the graph are for training.
+fn given(sample: &Sample, parts: &[GivenPairs; 2], config: &Config) -> Result<Split> {
+    let view: Arc<View> = Task::LinkPrediction.whole_view(sample, 0)?.into();
+    let rule = Rule::for_training(config.train_negatives.get(), sample.graph.clone());
+    let drawn = NegativePairs::Drawn(PairSampler::new(sample.graph.num_nodes(), rule));
+    let part = |positive: Vec<[u32; 2]>, negative| {
+        vec![Part { view: view.clone(), question: Question::Pairs { positive, negative } }]
+    };
+    let asked = |pairs: &GivenPairs| part(pairs.positive.clone(), NegativePairs::Given(pairs.negative.clone()));
+    Ok(Split { train: part(sample.graph.edges().collect(), drawn), valid: asked(&parts[0]), test: asked(&parts[1]) })
 }
 
 /// The three parts of one graph for a given division of its edges: all of them see the training edges alone.

@@ -164,7 +164,10 @@ fn sizes(total: usize, config: &Config, what: &str) -> Result<[usize; 3]> {
 fn graphs_by_part(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<[Vec<usize>; 3]> {
     let mut order: Vec<usize> = (0..dataset.samples.len()).collect();
     seeds.rng(Purpose::Split, &[u64::MAX]).shuffle(&mut order);
-    let [train, valid, _] = sizes(order.len(), config, "graphs")?;
+    let [train, valid, _] = match dataset.customs.graphs {
+        Some(counts) => counts,
+        None => sizes(order.len(), config, "graphs")?,
+    };
     Ok([order[..train].to_vec(), order[train..train + valid].to_vec(), order[train + valid..].to_vec()])
 }
 

@@ -1,7 +1,7 @@
 //! Node classification: so many labelled nodes per class, or a share of them, for training, validation and test.
 
 use super::{Part, Question, Split, Task, graphs_by_part, labels_of};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, GivenSplit};
 use crate::error::{Error, Result};
 use crate::model::View;
 use crate::seeds::{Purpose, Seeds};
@@ -22,15 +22,11 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
     let sample = &dataset.samples[0];
     let labels = labels_of(sample, Task::NodeClassification)?;
     let view: Arc<View> = Task::NodeClassification.whole_view(sample, 0)?.into();
-    let mut parts: [Vec<u32>; 3] = Default::default();
-    for class in 0..dataset.class_names.len() as u32 {
-        let mut nodes: Vec<u32> = (0..labels.len() as u32).filter(|&i| labels[i as usize] == Some(class)).collect();
-        seeds.rng(Purpose::Split, &[0, u64::from(class)]).shuffle(&mut nodes);
-        let [train, valid, test] = sizes_in_class(nodes.len(), config, &dataset.class_names[class as usize])?;
-        parts[0].extend(&nodes[..train]);
-        parts[1].extend(&nodes[train..train + valid]);
-        parts[2].extend(&nodes[train + valid..train + valid + test]);
-    }
+    let parts = match &dataset.given {
+        // Asked for in so many words, counts per class go before the usual split.
+        Some(GivenSplit::Nodes(parts)) if config.train_per_class.get() == 0 => parts.clone(),
+        _ => draw(dataset, labels, config, seeds)?,
+    };
     if let Some(empty) = parts.iter().position(Vec::is_empty) {
         let part = ["training", "validation", "test"][empty];
         return Err(Error::Data(format!("the graph is too small to split: no labelled node is left for {part}")));
@@ -41,6 +37,20 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
         vec![Part { view: view.clone(), question: Question::Nodes { nodes, labels } }]
     });
     Ok(Split { train, valid, test })
+}
+
+/// So many nodes of each class, or shares of them.
+fn draw(dataset: &Dataset, labels: &[Option<u32>], config: &Config, seeds: Seeds) -> Result<[Vec<u32>; 3]> {
+    let mut parts: [Vec<u32>; 3] = Default::default();
+    for class in 0..dataset.class_names.len() as u32 {
+        let mut nodes: Vec<u32> = (0..labels.len() as u32).filter(|&i| labels[i as usize] == Some(class)).collect();
+        seeds.rng(Purpose::Split, &[0, u64::from(class)]).shuffle(&mut nodes);
+        let [train, valid, test] = sizes_in_class(nodes.len(), config, &dataset.class_names[class as usize])?;
+        parts[0].extend(&nodes[..train]);
+        parts[1].extend(&nodes[train..train + valid]);
+        parts[2].extend(&nodes[train + valid..train + valid + test]);
+    }
+    Ok(parts)
 }
 
 /// Several graphs: each stands in one part with all its labelled nodes.
