@@ -3,7 +3,7 @@
 use nigh::kernel::{Matrix, softmax};
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Recording, Shape, catalog};
-use nigh::{Decoder, Features, Graph, Model, Refresh, Seeds, Signal, SignalScale, View};
+use nigh::{Decoder, Features, Graph, Model, Purpose, Refresh, Seeds, Signal, SignalScale, View};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -22,10 +22,7 @@ proptest! {
     #[test]
     fn relabelling_nodes_with_their_signals_relabels_rows((graph, features, order) in inputs(), shape in shapes()) {
         for (name, _) in catalog::MODELS {
-            let h = represent(name, shape, &graph, &features, None);
-            let moved = graph.permute(&order).unwrap();
-            let moved = represent(name, shape, &moved, &features.permute_rows(&order), Some(&order));
-            prop_assert!(are_near(&moved, &h.permute_rows(&order)), "{}", name);
+            prop_assert!(is_equivariant(name, shape, &graph, &features, &order, Some(&order)), "{}", name);
         }
     }
 
@@ -36,10 +33,7 @@ proptest! {
         let edges: Vec<_> = graph.edges().collect();
         let (graph, _) = Graph::from_weighted_edges(graph.num_nodes(), &edges, &weights[..edges.len()]).unwrap();
         for (name, _) in catalog::MODELS {
-            let h = represent(name, shape, &graph, &features, None);
-            let moved = graph.permute(&order).unwrap();
-            let moved = represent(name, shape, &moved, &features.permute_rows(&order), Some(&order));
-            prop_assert!(are_near(&moved, &h.permute_rows(&order)), "{}", name);
+            prop_assert!(is_equivariant(name, shape, &graph, &features, &order, Some(&order)), "{}", name);
         }
     }
 
@@ -48,21 +42,15 @@ proptest! {
         (graph, features, order) in inputs(), shape in shapes(),
     ) {
         for name in models(|architecture| !architecture.uses_signal()) {
-            let h = represent(name, shape, &graph, &features, None);
-            let moved = represent(name, shape, &graph.permute(&order).unwrap(), &features.permute_rows(&order), None);
-            prop_assert!(are_near(&moved, &h.permute_rows(&order)), "{}", name);
+            prop_assert!(is_equivariant(name, shape, &graph, &features, &order, None), "{}", name);
         }
     }
 }
 
 #[test]
 fn with_a_signal_that_stays_behind_relabelling_nodes_changes_rows() {
-    let order = [3, 0, 5, 1, 4, 2];
-    let (graph, features) = (graph(), features());
     for name in models(|architecture| architecture.uses_signal()) {
-        let h = represent(name, shape(0.0), &graph, &features, None);
-        let moved = represent(name, shape(0.0), &graph.permute(&order).unwrap(), &features.permute_rows(&order), None);
-        assert!(!are_near(&moved, &h.permute_rows(&order)), "{name}");
+        assert!(!is_equivariant(name, shape(0.0), &graph(), &features(), &[3, 0, 5, 1, 4, 2], None), "{name}");
     }
 }
 
@@ -124,25 +112,33 @@ fn models(kind: impl Fn(&nigh::model::Architecture) -> bool) -> Vec<&'static str
     names
 }
 
-fn represent(name: &str, shape: Shape, graph: &Graph, features: &Features, signal_rows: Option<&[u32]>) -> Matrix {
+/// Whether `H` of the relabelled graph is `H`, relabelled, if the signal of its node `i` is that of node
+/// `signal_rows[i]`; without them, of node `i`.
+fn is_equivariant(
+    name: &str,
+    shape: Shape,
+    graph: &Graph,
+    features: &Features,
+    order: &[u32],
+    signal_rows: Option<&[u32]>,
+) -> bool {
     let shape = Shape { num_features: features.cols(), ..shape };
     let mut model = Model::build(catalog::architecture(name).unwrap(), shape, Seeds::new(SEED)).unwrap();
-    let view = View::new(graph.clone(), features.clone()).unwrap();
-    let view = match signal_rows {
-        Some(rows) => view.with_signal_rows(rows),
-        None => view,
+    let h = model.represent(&View::new(graph.clone(), features.clone()).unwrap(), DRAW).permute_rows(order);
+    let moved = View::new(graph.permute(order).unwrap(), features.permute_rows(order)).unwrap();
+    let moved = match signal_rows {
+        Some(rows) => moved.with_signal_rows(rows),
+        None => moved,
     };
-    model.represent(&view, DRAW)
-}
-
-fn are_near(found: &Matrix, expected: &Matrix) -> bool {
+    let moved = model.represent(&moved, DRAW);
     let near = |(a, b): (&f32, &f32)| (a - b).abs() <= EQUIVARIANCE_TOLERANCE * b.abs().max(1.0);
-    found.shape() == expected.shape() && found.data().iter().zip(expected.data()).all(near)
+    moved.shape() == h.shape() && moved.data().iter().zip(h.data()).all(near)
 }
 
 // ---- gradients ----
 
-/// Chosen such that no step of a finite difference crosses the kink of a ReLU.
+/// Chosen such that every weight takes part (no ReLU that all paths pass is dead) and no difference steps across kinks
+/// on both sides; about every sixth seed is such a one.
 const SEED: u64 = 1;
 
 /// Any number: the address of the pass.
@@ -152,13 +148,13 @@ const DRAW: u64 = 7;
 const POSITIVE: [[u32; 2]; 4] = [[0, 1], [1, 2], [2, 1], [3, 4]];
 const NEGATIVE: [[u32; 2]; 4] = [[0, 4], [5, 1], [5, 1], [3, 3]];
 
-/// Two paths and a node without an edge.
+/// A triangle, an edge and a node without one.
 fn graph() -> Graph {
     Graph::from_edges(6, &[[0, 1], [1, 2], [0, 2], [3, 4]]).unwrap().0
 }
 
 fn features() -> Features {
-    let mut rng = Seeds::new(SEED).rng(nigh::Purpose::Generate, &[]);
+    let mut rng = Seeds::new(SEED).rng(Purpose::Generate, &[]);
     Features::from_matrix(Matrix::from_fn(6, 3, |_, _| 2.0 * rng.unit() - 1.0))
 }
 
@@ -176,33 +172,45 @@ fn shape(dropout: f32) -> Shape {
     }
 }
 
-/// Every entry of every weight against the central difference of the loss: of pairs under a decoder, or of classes.
+/// Every entry of every weight against differences of the loss: of pairs under a decoder, or of classes.
 fn check_gradients(name: &str, decoder: Option<Decoder>, shape: Shape) {
-    const STEP: f32 = 2e-3;
-    let mut model = Model::build(catalog::architecture(name).unwrap(), shape, Seeds::new(SEED)).unwrap();
+    let seeds = Seeds::new(SEED);
+    let mut model = Model::build(catalog::architecture(name).unwrap(), shape, seeds).unwrap();
     let mut pairs = decoder.map(|decoder| PairDecoder::new(decoder, &mut model));
     pairs.iter_mut().for_each(|pairs| pairs.expect(6, &POSITIVE));
+    // Away from the start, where the biases of convolutions are zero and gradients faint.
+    let mut rng = seeds.rng(Purpose::Weights, &[]);
+    for weight in model.weights.entries_mut() {
+        weight.value.data_mut().iter_mut().for_each(|w| *w = 2.0 * rng.unit() - 1.0);
+    }
     let mut recording = model.record(&View::new(graph(), features()).unwrap());
     model.weights.clear_gradients();
     loss(&mut model, &mut recording, pairs.as_mut());
     recording.backward(&mut model);
     for (at, weight) in model.weights.entries().to_vec().iter().enumerate() {
-        let mut largest = 0f64;
-        for (entry, &gradient) in weight.gradient.data().iter().enumerate() {
-            let mut moved = |by: f32| {
-                model.weights.entries_mut()[at].value.data_mut()[entry] = weight.value.data()[entry] + by;
+        for (entry, (&value, &gradient)) in weight.value.data().iter().zip(weight.gradient.data()).enumerate() {
+            let moved = |by: f32| {
+                model.weights.entries_mut()[at].value.data_mut()[entry] = value + by;
                 loss(&mut model, &mut recording, pairs.as_mut())
             };
-            let difference = (moved(STEP) - moved(-STEP)) / (2.0 * f64::from(STEP));
-            moved(0.0);
-            let error = (f64::from(gradient) - difference).abs();
-            // Within a hundredth; below 0.01 the rounding of `f32` in the loss is all that a difference shows.
+            let slopes = slopes(moved);
+            // Within a hundredth; far below 0.01 the rounding of `f32` in the loss is all that a difference shows.
+            let near = |slope: &f64| (f64::from(gradient) - slope).abs() < 1e-2 * slope.abs().max(1e-2);
             let place = format!("{name}, {decoder:?}, {}, entry {entry}", weight.name);
-            assert!(error < 1e-2 * difference.abs().max(1e-2), "{place}: gradient {gradient}, difference {difference}");
-            largest = largest.max(difference.abs());
+            assert!(slopes.iter().any(near), "{place}: gradient {gradient}, differences {slopes:?}");
         }
-        assert!(largest > 1e-2, "{name}, {decoder:?}: {} hardly takes part", weight.name);
+        let takes_part = weight.gradient.data().iter().any(|gradient| gradient.abs() > 1e-3);
+        assert!(takes_part, "{name}, {decoder:?}: {} hardly takes part; another seed may help", weight.name);
     }
+}
+
+/// The slope at zero from both sides, from above and from below, each with an error of second order. Beside the kink
+/// of a ReLU only the one that does not reach across it is a derivative.
+fn slopes(mut f: impl FnMut(f32) -> f64) -> [f64; 3] {
+    const STEP: f32 = 1e-2;
+    let [two_down, down, up, two_up, here] = [-2.0, -1.0, 1.0, 2.0, 0.0].map(|steps| f(steps * STEP));
+    let differences = [up - down, 4.0 * up - 3.0 * here - two_up, 3.0 * here + two_down - 4.0 * down];
+    differences.map(|difference| difference / (2.0 * f64::from(STEP)))
 }
 
 fn loss(model: &mut Model, recording: &mut Recording, pairs: Option<&mut PairDecoder>) -> f64 {

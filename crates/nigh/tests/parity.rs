@@ -147,6 +147,24 @@ fn softmax_and_its_gradients_are_those_of_pytorch() {
 }
 
 #[test]
+fn softmax_is_exact_where_probabilities_vanish_and_hides_nothing_that_is_not_a_number() {
+    // As log_softmax and nll_loss of PyTorch: 200 and NaN.
+    let loss = |logits: [f32; 2]| softmax::nll(&Matrix::from_rows(&[logits]), &[0], &[0], &mut Matrix::default());
+    assert_near(&[loss([0.0, 200.0]) as f32], &Value::from(200.0), "loss of a confident mistake");
+    assert!(loss([f32::NAN, 0.0]).is_nan(), "a training that diverged must be seen: {}", loss([f32::NAN, 0.0]));
+}
+
+#[test]
+fn relu_hides_nothing_that_is_not_a_number() {
+    // As torch.relu: NaN. A zero in its place would turn a diverged layer into a silent one.
+    let case = Layer::load("gcn", GCN);
+    let mut model = case.model(catalog::architecture("gcn").unwrap(), shape(4, 6, 3, 2));
+    model.weights.named(GCN[0].1).unwrap().value.data_mut().fill(f32::NAN);
+    let h = model.represent(&case.view(), 0);
+    assert!(h.data().iter().all(|x| x.is_nan()), "the first layer is lost, but H is {:?}", h.row(0));
+}
+
+#[test]
 fn the_pair_predictor_and_its_gradients_are_those_of_pytorch() {
     let case = Layer::load("hadamard-mlp", PREDICTOR);
     let (h, pairs) = (matrix(&case.fixture["h"]), pairs(&case.fixture["pairs"]));

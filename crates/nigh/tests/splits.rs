@@ -1,11 +1,11 @@
 //! A task is a split: what is asked in training, validation and test, and which edges message passing may see.
 
-use nigh::dataset::Customs;
+use nigh::dataset::{Customs, GivenPairs, GivenSplit};
 use nigh::names::Auto;
 use nigh::task::{NegativePairs, Part, Question, SameLabelPairs};
 use nigh::{
-    Config, Dataset, Features, Graph, Ids, Matrix, Protocol, Purpose, Refresh, Result, Sample, Seeds, Silent, Split,
-    Task, train,
+    Config, Dataset, Features, Graph, Matrix, Protocol, Purpose, Refresh, Result, Sample, Seeds, Silent, Split, Task,
+    train,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -320,8 +320,55 @@ fn a_graph_too_small_for_its_task_is_refused_with_the_reason() {
 #[test]
 fn a_graph_without_any_edge_is_refused_by_reconstruction() {
     let dataset = Dataset::from_graph("empty", Graph::from_edges(4, &[]).unwrap().0);
-    let error = split(&dataset, &asking(Task::GraphReconstruction), 1).expect_err("nothing to ask about");
-    assert!(error.to_string().contains("edge"), "{error}");
+    let error = split(&dataset, &asking(Task::GraphReconstruction), 1).map(|split| split.digest());
+    let error = error.expect_err("nothing to ask about").to_string();
+    assert!(error.contains("edge"), "{error}");
+}
+
+#[test]
+fn data_that_do_not_fit_together_are_refused_at_the_door() {
+    let graphs = seven_graphs();
+    let mut widths = graphs.clone();
+    widths.samples[4].features = Features::constant(widths.samples[4].graph.num_nodes());
+    let unnamed = with_label(&graphs, 4, Some(2));
+    for (what, dataset, tasks) in [
+        ("features of two widths", widths, &INDUCTIVE[..]),
+        ("a label without a class", unnamed, &[Task::NodeClassification]),
+        ("no graph at all", dataset_of(&[]), Task::ALL),
+    ] {
+        for &task in tasks {
+            let config = Config { epochs: 1, evaluate_every: 1, repeats: 1, ..asking(task) };
+            assert!(train::train(&dataset, &config, &mut Silent, None).is_err(), "{what}, {task}");
+        }
+    }
+}
+
+#[test]
+fn a_split_that_comes_with_the_data_is_kept() {
+    let mut dataset = dataset_of(&seven_graphs().samples[..1]);
+    let nodes = [vec![0, 1, 2], vec![5, 4], vec![9]];
+    dataset.given = Some(GivenSplit::Nodes(nodes.clone()));
+    let by_nodes = split(&dataset, &asking(Task::NodeClassification), 1).unwrap();
+    for (part, mut nodes) in [&by_nodes.train, &by_nodes.valid, &by_nodes.test].into_iter().zip(nodes) {
+        nodes.sort_unstable();
+        let labels: Vec<u32> = nodes.iter().map(|node| node % 2).collect();
+        assert_eq!(asked_nodes(only(part)), (&nodes[..], &labels[..]));
+    }
+
+    let pairs = |positive, negative| GivenPairs { positive: vec![positive], negative: vec![negative, [9, 0]] };
+    let held_out = [pairs([0, 5], [1, 6]), pairs([2, 7], [3, 8])];
+    dataset.given = Some(GivenSplit::Pairs(held_out.clone()));
+    let by_pairs = split(&dataset, &asking(Task::LinkPrediction), 1).unwrap();
+    let whole = &dataset.samples[0].graph;
+    assert_eq!(positive(only(&by_pairs.train)), whole.edges().collect::<Vec<_>>());
+    for (part, asked) in [&by_pairs.valid, &by_pairs.test].into_iter().zip(&held_out) {
+        assert_eq!((positive(only(part)), given(only(part))), (&asked.positive[..], &asked.negative[..]));
+        assert_eq!(only(part).view.graph(), whole.as_ref());
+    }
+
+    let customs = Customs { graphs: Some([3, 2, 2]), ..Customs::default() };
+    let by_graphs = split(&Dataset { customs, ..seven_graphs() }, &asking(Task::LinkPrediction), 1).unwrap();
+    assert_eq!([by_graphs.train.len(), by_graphs.valid.len(), by_graphs.test.len()], [3, 2, 2]);
 }
 
 #[test]
@@ -374,20 +421,14 @@ fn labelled(num_nodes: std::ops::Range<u32>) -> impl Strategy<Value = Sample> {
 }
 
 fn sample(graph: Graph, labels: Vec<Option<u32>>) -> Sample {
-    let n = graph.num_nodes();
-    let features = Features::Dense(Matrix::from_fn(n, 3, |i, c| (i * c) as f32 * 0.1).into());
-    Sample {
-        graph: graph.into(),
-        features,
-        labels: Some(labels.into()),
-        ids: Ids::Numbers(n).into(),
-        signal_rows: None,
-    }
+    let features = Matrix::from_fn(graph.num_nodes(), 3, |i, c| (i * c) as f32 * 0.1);
+    let [plain] = Dataset::from_graph("plain", graph).samples.try_into().expect("one graph");
+    Sample { features: Features::Dense(features.into()), labels: Some(labels.into()), ..plain }
 }
 
 fn dataset(samples: Vec<Sample>) -> Dataset {
     let class_names = vec!["even".to_string(), "odd".to_string()];
-    Dataset { name: "test".into(), samples, class_names, customs: Customs::default(), notes: Vec::new() }
+    Dataset { samples, class_names, ..Dataset::from_graph("test", Graph::from_edges(0, &[]).unwrap().0) }
 }
 
 fn dataset_of(samples: &[Sample]) -> Dataset {
@@ -402,6 +443,14 @@ fn seven_graphs() -> Dataset {
         sample(graph, (0..n).map(|node| Some(node % 2)).collect())
     };
     dataset((10..17).map(ring).collect())
+}
+
+/// The same data, but for the label of the first node of one graph.
+fn with_label(dataset: &Dataset, graph: usize, label: Option<u32>) -> Dataset {
+    let mut dataset = dataset.clone();
+    let labels = dataset.samples[graph].labels.as_ref().unwrap();
+    dataset.samples[graph].labels = Some([&[label], &labels[1..]].concat().into());
+    dataset
 }
 
 /// The defaults, hence exact negatives.

@@ -210,6 +210,68 @@ impl Dataset {
         self
     }
 
+    /// Several graphs, for inductive work.
+    pub fn from_samples(name: &str, samples: Vec<Sample>, class_names: Vec<String>) -> Result<Dataset> {
+        let (customs, given, notes) = (Customs::default(), None, Vec::new());
+        let dataset = Dataset { name: name.to_string(), samples, class_names, customs, given, notes };
+        dataset.check()?;
+        Ok(dataset)
+    }
+
+    /// Whether everything fits together; data built by hand are checked here, at the door.
+    pub fn check(&self) -> Result<()> {
+        let wrong = |problem: String| Err(Error::Data(format!("{}: {problem}", self.name)));
+        let Some(first) = self.samples.first() else { return wrong("no graph at all".into()) };
+        for (number, sample) in self.samples.iter().enumerate() {
+            let n = sample.graph.num_nodes();
+            let labels = sample.labels.as_ref().map_or(n, |labels| labels.len());
+            let signals = sample.signal_rows.as_ref().map_or(n, |rows| rows.len());
+            let lengths = [
+                ("rows of features", sample.features.rows()),
+                ("labels", labels),
+                ("ids", sample.ids.len()),
+                ("signal rows", signals),
+            ];
+            if let Some((what, count)) = lengths.into_iter().find(|length| length.1 != n) {
+                return wrong(format!("graph {number} has {n} nodes but {count} {what}"));
+            }
+            let (width, expected) = (sample.features.cols(), first.features.cols());
+            if width != expected {
+                return wrong(format!("graph {number} has {width} features per node, graph 0 has {expected}"));
+            }
+            let largest = sample.labels.iter().flat_map(|labels| labels.iter()).flatten().max();
+            if let Some(label) = largest.filter(|&&label| label as usize >= self.class_names.len()) {
+                let classes = self.class_names.len();
+                return wrong(format!("graph {number} has label {label}, but there are {classes} classes"));
+            }
+        }
+        if let Some(counts) = self.customs.graphs
+            && (counts.iter().sum::<usize>() != self.samples.len() || counts.contains(&0))
+        {
+            return wrong(format!("{} graphs can't be shared out as {counts:?}", self.samples.len()));
+        }
+        let n = first.graph.num_nodes() as u32;
+        let labelled =
+            |&node: &u32| node < n && first.labels.as_ref().is_some_and(|labels| labels[node as usize].is_some());
+        match &self.given {
+            Some(GivenSplit::Nodes(parts)) if !parts.iter().flatten().all(labelled) => {
+                wrong("the given split names a node without a label".into())
+            }
+            Some(GivenSplit::Pairs(parts)) => {
+                let pairs = || parts.iter().flat_map(|part| [&part.positive, &part.negative]);
+                if pairs().flatten().flatten().any(|&node| node >= n) || pairs().any(Vec::is_empty) {
+                    return wrong("the given split has an empty part or names an unknown node".into());
+                }
+                let seen = parts.iter().flat_map(|part| &part.positive).find(|[a, b]| first.graph.has_edge(*a, *b));
+                match seen {
+                    Some([a, b]) => wrong(format!("edge {a}-{b} is held out and yet part of the graph")),
+                    None => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// An edge list with optional features and labels.
     pub fn from_files(edges: &Path, features: Option<&Path>, labels: Option<&Path>) -> Result<Dataset> {
         let list = edge_list::read(edges)?;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// `F_GNN(A, X; W)`. Bring your own by implementing this: record steps on the tape, return the last.
 pub trait Encoder: Debug + Send + Sync {
-    /// Records the encoder over one graph.
+    /// Records the encoder over one graph. The first is always a graph without nodes, over which weights are declared.
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var;
 
     /// How wide the result is for an input of `input_width`, if `width` is asked for.

@@ -29,7 +29,7 @@ impl Operation for ReluDropout {
         self.scale = if drops { 1.0 / (1.0 - self.rate) } else { 1.0 };
         if !drops {
             return for_row_blocks(output.data_mut(), width, width, |_, rows| {
-                rows.iter_mut().for_each(|value| *value = value.max(0.0));
+                rows.iter_mut().for_each(|value| *value = relu(*value));
             });
         }
         let stream = pass.stream(Purpose::Dropout, self.layer);
@@ -54,6 +54,12 @@ impl Operation for ReluDropout {
     }
 }
 
+/// `max(x, 0)`, except that what is not a number stays so and is noticed.
+#[inline(always)]
+fn relu(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
 /// Sixteen random bits decide about an entry, so one position of the stream serves eight.
 fn drop_entries(stream: Stream, row: u64, rate: f32, scale: f32, entries: &mut [f32]) {
     let below = (rate * 65_536.0) as u32;
@@ -61,7 +67,7 @@ fn drop_entries(stream: Stream, row: u64, rate: f32, scale: f32, entries: &mut [
         let words = stream.at_pair(row, block as u64);
         for (at, entry) in entries.iter_mut().enumerate() {
             let bits = (words[at / 2] >> (16 * (at % 2))) & 0xFFFF;
-            *entry = if bits >= below { entry.max(0.0) * scale } else { 0.0 };
+            *entry = if bits >= below { relu(*entry) * scale } else { 0.0 };
         }
     }
 }

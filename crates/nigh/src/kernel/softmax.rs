@@ -12,8 +12,10 @@ pub fn nll(logits: &Matrix, nodes: &[u32], labels: &[u32], gradient: &mut Matrix
     let mut loss = 0.0;
     let mut p = vec![0.0; cols];
     for (&node, &label) in nodes.iter().zip(labels) {
-        probabilities(logits.row(node as usize), &mut p);
-        loss -= f64::from(p[label as usize].max(f32::MIN_POSITIVE).ln());
+        let x = logits.row(node as usize);
+        let (largest, total) = probabilities(x, &mut p);
+        // From the logits and not from p, which is zero where the model is sure of something else.
+        loss += f64::from(largest) + f64::from(total).ln() - f64::from(x[label as usize]);
         let g = gradient.row_mut(node as usize);
         g.iter_mut().zip(&p).for_each(|(g, p)| *g += p * share);
         g[label as usize] -= share;
@@ -21,12 +23,13 @@ pub fn nll(logits: &Matrix, nodes: &[u32], labels: &[u32], gradient: &mut Matrix
     loss / nodes.len() as f64
 }
 
-/// `p_c = exp(x_c) / Σ exp(x)`, shifted so that nothing overflows.
-pub fn probabilities(logits: &[f32], p: &mut [f32]) {
+/// `p_c = exp(x_c) / Σ exp(x)`, shifted so that nothing overflows; returns the shift and the shifted sum.
+pub fn probabilities(logits: &[f32], p: &mut [f32]) -> (f32, f32) {
     let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     p.iter_mut().zip(logits).for_each(|(p, x)| *p = (x - largest).exp());
     let total: f32 = p.iter().sum();
     p.iter_mut().for_each(|p| *p /= total);
+    (largest, total)
 }
 
 /// The most likely class; the first of equals.

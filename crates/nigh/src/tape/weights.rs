@@ -72,9 +72,14 @@ impl Weights {
         self.entries.iter().position(|weight| weight.name == name)
     }
 
-    /// The weight of a name.
+    /// The weight of a name, to change.
     pub fn named(&mut self, name: &str) -> Option<&mut Weight> {
         self.position(name).map(|at| &mut self.entries[at])
+    }
+
+    /// The weight of a name, to look at.
+    pub fn get(&self, name: &str) -> Option<&Weight> {
+        self.position(name).map(|at| &self.entries[at])
     }
 
     /// In order of declaration.

@@ -18,7 +18,8 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
     for (number, sample) in dataset.samples.iter().enumerate() {
         let mut edges: Vec<[u32; 2]> = sample.graph.edges().collect();
         seeds.rng(Purpose::Split, &[number as u64]).shuffle(&mut edges);
-        let [train, valid, _] = sizes(edges.len(), config, "edges")?;
+        let what = if dataset.samples.len() > 1 { format!("edges of graph {number}") } else { "edges".into() };
+        let [train, valid, _] = sizes(edges.len(), config, &what)?;
         let (train, rest) = edges.split_at(train);
         let (valid, test) = rest.split_at(valid);
         held_out.push(Some(hold_out(sample, number as u64, [train, valid, test], config, seeds)?));

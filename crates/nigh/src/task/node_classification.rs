@@ -6,15 +6,17 @@ use crate::error::{Error, Result};
 use crate::model::View;
 use crate::seeds::{Purpose, Seeds};
 use crate::train::Config;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Split> {
-    if dataset.class_names.len() < 2 {
-        let count = dataset.class_names.len();
-        return match labels_of(&dataset.samples[0], Task::NodeClassification) {
-            Err(no_labels) => Err(no_labels),
-            Ok(_) => Err(Error::Data(format!("{count} class; at least 2 are needed to tell apart"))),
-        };
+    let mut classes: BTreeSet<u32> = BTreeSet::new();
+    for sample in &dataset.samples {
+        classes.extend(labels_of(sample, Task::NodeClassification)?.iter().flatten());
+    }
+    if classes.len() < 2 {
+        let count = classes.len();
+        return Err(Error::Data(format!("labelled nodes of {count} class; at least 2 are needed to tell apart")));
     }
     if dataset.samples.len() > 1 {
         return split_by_graph(dataset, config, seeds);

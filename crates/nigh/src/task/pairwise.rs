@@ -27,8 +27,12 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
     for (number, sample) in dataset.samples.iter().enumerate() {
         let labels = labels_of(sample, Task::PairwiseNodeClassification)?;
         let classes = nodes_by_class(labels);
-        if classes.iter().filter(|class| !class.is_empty()).count() < 2 {
-            return Err(Error::Data("all labels are the same; pairs of different nodes can't be drawn".into()));
+        let num_classes = classes.iter().filter(|class| !class.is_empty()).count();
+        if num_classes < 2 {
+            let number = if several { format!("graph {number}: ") } else { String::new() };
+            return Err(Error::Data(format!(
+                "{number}labelled nodes of {num_classes} class; pairs of different nodes need at least 2"
+            )));
         }
         let mut positive = match config.same_label_pairs.get() {
             SameLabelPairs::All => all_pairs(&classes),

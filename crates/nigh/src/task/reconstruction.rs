@@ -14,6 +14,9 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
     let mut split = Split { train: Vec::new(), valid: Vec::new(), test: Vec::new() };
     for (number, sample) in dataset.samples.iter().enumerate() {
         let graph = &sample.graph;
+        if graph.num_edges() == 0 {
+            return Err(Error::Data("the graph has no edge to reconstruct".into()));
+        }
         if graph.num_non_edges() == 0 {
             return Err(Error::Data("every pair of nodes is linked; there is no non-edge to compare with".into()));
         }

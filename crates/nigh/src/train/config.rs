@@ -169,6 +169,7 @@ impl Config {
     /// Checks every value and makes every choice that was left open.
     pub fn resolve(mut self, dataset: &Dataset) -> Result<Config> {
         self.check()?;
+        dataset.check()?;
         if self.valid_fraction + self.test_fraction >= 1.0 {
             let sum = self.valid_fraction + self.test_fraction;
             return Err(Error::setting(
