@@ -26,7 +26,17 @@ pub struct CommandLine {
 
 /// A count; what is sensible for each option is checked with the rest of the settings.
 fn whole_number(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| "expected a whole number, and not a negative one".to_string())
+    seed(text)?.try_into().map_err(|_| "too large for this machine".to_string())
+}
+
+/// Up to 2^53, which every file format can hold.
+fn seed(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|&number: &u64| number <= 1 << 53);
+    number.ok_or_else(|| "expected a whole number from 0 to 2^53".to_string())
+}
+
+fn auto_or_whole_number(text: &str) -> Result<Auto<usize>, String> {
+    if text == "auto" { Ok(Auto::Auto) } else { whole_number(text).map(Auto::Is) }
 }
 
 #[derive(Debug, Subcommand)]
@@ -75,7 +85,7 @@ pub struct Demo {
     pub epochs: usize,
 
     /// Root of all randomness
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
 
     /// Print one JSON object instead of the table
@@ -223,7 +233,7 @@ pub struct Settings {
     pub repeats: Option<usize>,
 
     /// Root of all randomness [default: 1]
-    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SEED", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
     /// Share held out for validation [default: 0.1]
@@ -235,15 +245,15 @@ pub struct Settings {
     pub test_fraction: Option<f32>,
 
     /// Training nodes per class, 0 for shares [default: auto]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
     pub train_per_class: Option<Auto<usize>>,
 
     /// Validation nodes per class [default: auto]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
     pub valid_per_class: Option<Auto<usize>>,
 
     /// Test nodes per class, 0 for all the rest [default: auto]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
     pub test_per_class: Option<Auto<usize>>,
 
     /// auto, loose or exact [default: auto, by protocol]
@@ -347,7 +357,7 @@ pub struct Certify {
     pub pairs: usize,
 
     /// Root of all randomness
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
 
     /// Print one JSON object instead of text

@@ -36,6 +36,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// A value on the command line that is out of range is wrong usage; one inside a file is a failure.
 fn is_wrong_usage(error: &anyhow::Error) -> bool {
+    if error.is::<commands::WrongUsage>() {
+        return true;
+    }
     match error.downcast_ref::<nigh::Error>() {
         Some(nigh::Error::Setting { .. }) => true,
         Some(nigh::Error::UnknownName { kind, .. }) => *kind != "graph" && *kind != "class",
@@ -45,10 +48,6 @@ fn is_wrong_usage(error: &anyhow::Error) -> bool {
 
 fn hint(error: &anyhow::Error) -> Option<String> {
     match error.downcast_ref::<nigh::Error>()? {
-        nigh::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            let names: Vec<&str> = nigh::dataset::BUILT_IN.iter().map(|known| known.0).collect();
-            Some(format!("a graph is an edge-list file or one of {}", names.join(", ")))
-        }
         nigh::Error::Artefact { .. } => Some("`nigh train ... --out DIR` writes a new one".into()),
         _ => None,
     }

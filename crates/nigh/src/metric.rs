@@ -74,6 +74,9 @@ impl FromStr for Metric {
             ("accuracy", _) => Metric::Accuracy,
             ("macro-f1", _) => Metric::MacroF1,
             (_, Some(k)) => Metric::HitsAt(k),
+            _ if word.starts_with("hits@") => {
+                return Err(Error::setting("metric", word, "expected hits@K with K a whole number of 1 or more"));
+            }
             _ => {
                 let known = ["auc", "ap", "hits@20", "mrr", "accuracy", "macro-f1"].map(String::from).to_vec();
                 return Err(Error::UnknownName { kind: "metric", name: word.to_string(), known });

@@ -126,17 +126,32 @@ impl<T: Serialize> Serialize for Auto<T> {
 
 impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Auto<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Word(String),
-            Number(u64),
+        struct Written<T>(std::marker::PhantomData<T>);
+
+        impl<T: FromStr<Err: fmt::Display>> serde::de::Visitor<'_> for Written<T> {
+            type Value = Auto<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`auto`, a word or a whole number that is not negative")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> std::result::Result<Auto<T>, E> {
+                word.parse().map_err(E::custom)
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> std::result::Result<Auto<T>, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> std::result::Result<Auto<T>, E> {
+                match u64::try_from(number) {
+                    Ok(number) => self.visit_u64(number),
+                    Err(_) => Err(E::invalid_value(serde::de::Unexpected::Signed(number), &self)),
+                }
+            }
         }
-        let word = match Written::deserialize(deserializer)? {
-            Written::Word(word) => word,
-            Written::Number(number) => number.to_string(),
-        };
-        word.parse().map_err(serde::de::Error::custom)
+
+        deserializer.deserialize_any(Written(std::marker::PhantomData))
     }
 }
 

@@ -9,11 +9,6 @@ use std::path::Path;
 /// Matrices by name, in the order of their names.
 pub type Tensors = BTreeMap<String, Matrix>;
 
-/// Writes matrices and notes; the file is there whole or not at all.
-pub fn write(path: &Path, tensors: &Tensors, notes: &[(&str, &str)]) -> Result<()> {
-    crate::atomic::write(path, &to_bytes(tensors, notes)).map_err(Error::io(path))
-}
-
 /// The bytes of a file of matrices and notes. At most one note, because the format leaves their order open.
 pub fn to_bytes(tensors: &Tensors, notes: &[(&str, &str)]) -> Vec<u8> {
     assert!(notes.len() <= 1, "two notes would be written in no particular order");

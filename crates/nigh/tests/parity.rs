@@ -180,7 +180,7 @@ fn the_pair_predictor_and_its_gradients_are_those_of_pytorch() {
     assert!(labels.is_sorted_by(|a, b| a >= b), "positive pairs come first");
     decoder.expect(h.rows(), positive);
     model.weights.clear_gradients();
-    let pass = model.record(&View::new(case.graph(), Features::constant(h.rows())).unwrap()).train(&model, 0);
+    let pass = model.record(&View::new(case.graph(), Features::Constant(h.rows())).unwrap()).train(&model, 0);
     let mut gradient = Matrix::default();
     let loss = decoder.loss(&h, negative, &mut model.weights, &pass, &mut gradient);
     assert_near(&[loss as f32], &case.fixture["loss"], "loss");

@@ -69,7 +69,7 @@ fn the_error_of_the_estimate_falls_as_d_grows_and_stays_within_the_bound() {
 #[test]
 fn the_stochastic_representation_of_the_model_is_the_estimate_of_the_theorem() {
     let graph = Arc::new(generate::communities(4, 8, 0.05, 3).graph);
-    let view = View::new(graph.clone(), Features::constant(32)).unwrap();
+    let view = View::new(graph.clone(), Features::Constant(32)).unwrap();
     let shape = Shape { signal_dim: 2048, ..shape(1) };
     let identity = catalog::architecture("smp-identity").unwrap();
     let h = Model::build(identity, shape, Seeds::new(3)).unwrap().represent(&view, 0);

@@ -1,6 +1,6 @@
 //! `nigh demo`: the proof of concept of the paper (section 5.2), side by side with its figures.
 
-use super::{print, print_json, say};
+use super::{check_place, print, print_json, say};
 use crate::cli::Demo;
 use crate::progress;
 use anyhow::Result;
@@ -27,6 +27,7 @@ const MODELS: [(&str, [(f64, f64); 3]); 3] = [
 pub fn run(options: &Demo, quiet: bool) -> Result<()> {
     if let Some(path) = &options.plot {
         check_extension(path)?;
+        check_folder(path)?;
     }
     let config = |model: &str, repeat: usize| Config {
         task: Task::NodeClassification,
@@ -34,14 +35,11 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
         protocol: Protocol::Published,
         epochs: options.epochs,
         repeats: 1,
-        seed: options.seed + repeat as u64,
+        seed: options.seed.saturating_add(repeat as u64),
         ..Config::default()
     };
     let datasets = LABELLINGS.map(|(_, name)| Dataset::built_in(name)).into_iter().collect::<nigh::Result<Vec<_>>>()?;
-    if options.repeats == 0 {
-        return Err(Error::setting("repeats", 0, "expected 1 or more").into());
-    }
-    config("sgc", 0).resolve(&datasets[0])?;
+    Config { repeats: options.repeats, ..config("sgc", 0) }.resolve(&datasets[0])?;
     let bar =
         progress::bar((9 * options.repeats * options.epochs) as u64, quiet).with_prefix("communities and leaders");
     // Forty-five small runs: each fits a core, so the cores share the runs.
@@ -135,6 +133,14 @@ fn check_extension(path: &Path) -> Result<()> {
         return Err(Error::setting("plot", path.display(), "its name must end in .svg or .png").into());
     }
     Ok(())
+}
+
+fn check_folder(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(Error::file(folder, "there is no such folder").into());
+    }
+    check_place(path)
 }
 
 /// The nodes by what SGC and what SMP learnt about communities.

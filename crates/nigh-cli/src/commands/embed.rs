@@ -4,8 +4,10 @@ use super::{load, say};
 use crate::cli::Embed;
 use anyhow::Result;
 use nigh::Trained;
+use nigh::trained::Embedding;
 
 pub fn run(options: &Embed, quiet: bool) -> Result<()> {
+    Embedding::check_name(&options.out)?;
     let mut trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
     let applied = trained.over(&dataset)?;

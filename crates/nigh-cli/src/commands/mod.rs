@@ -11,24 +11,51 @@ use crate::cli::{Command, CommandLine, Data};
 use anyhow::{Context, Result};
 use nigh::{Dataset, Error};
 use std::io::Write;
+use std::path::Path;
+
+/// A command line that makes no sense, for a reason that only the command can see.
+#[derive(Debug)]
+pub struct WrongUsage(String);
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
 
 /// Runs a command on as many threads as asked for.
 pub fn run(command_line: CommandLine) -> Result<()> {
     let CommandLine { command, threads, quiet } = command_line;
     if let Some(threads) = threads {
-        if !(1..=1024).contains(&threads) {
-            return Err(Error::setting("threads", threads, "expected a whole number from 1 to 1024").into());
-        }
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("threads can't be started")?;
+        use_threads(threads)?;
     }
     match command {
         Command::Demo(options) => demo::run(&options, quiet),
-        Command::Train(options) => train::run(&options, quiet),
+        Command::Train(options) => train::run(&options, threads, quiet),
         Command::Evaluate(options) => evaluate::run(&options, quiet),
         Command::Embed(options) => embed::run(&options, quiet),
         Command::Predict(options) => predict::run(&options, quiet),
         Command::Certify(options) => certify::run(&options, quiet),
     }
+}
+
+fn use_threads(threads: usize) -> Result<()> {
+    if !(1..=1024).contains(&threads) {
+        return Err(Error::setting("threads", threads, "expected a whole number from 1 to 1024").into());
+    }
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("threads can't be started")
+}
+
+/// Makes sure that a file or folder can be written there before hours are spent on what goes into it.
+fn check_place(path: &Path) -> Result<()> {
+    let above = path.ancestors().skip(1).find(|above| above.as_os_str().is_empty() || above.exists());
+    let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let probe = above.join(format!(".nigh-{}.partial", std::process::id()));
+    let result = std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe));
+    result.map_err(|error| Error::file(path, format!("can't be written: {error}")))?;
+    Ok(())
 }
 
 /// Loads the graph that the user named and passes on what is to be said about it.

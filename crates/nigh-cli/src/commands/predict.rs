@@ -1,6 +1,6 @@
 //! `nigh predict`: scores of pairs, links of a node, classes of nodes.
 
-use super::{load, print, say};
+use super::{WrongUsage, load, print, say};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::edge_list::read_pairs;
@@ -14,9 +14,10 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     let mut trained = Trained::load(&options.model)?;
     let task = trained.config.task;
     if task.asks_pairs() && options.pairs.is_none() && options.node.is_none() {
-        return Err(
-            Error::setting("pairs", "missing", format!("a {task} model needs --pairs FILE or --node ID")).into()
-        );
+        return Err(WrongUsage(format!("a {task} model needs --pairs FILE or --node ID")).into());
+    }
+    if !task.asks_pairs() && (options.pairs.is_some() || options.node.is_some()) {
+        return Err(WrongUsage(format!("a {task} model gives labels; leave out --pairs and --node")).into());
     }
     if options.node.is_some() && options.top == 0 {
         return Err(Error::setting("top", 0, "expected 1 or more").into());

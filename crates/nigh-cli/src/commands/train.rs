@@ -1,23 +1,29 @@
 //! `nigh train`: split, build, train, report, save.
 
-use super::{load, peak_rss_bytes, print, print_json, say};
+use super::{check_place, load, peak_rss_bytes, print, print_json, say, use_threads};
 use crate::cli::Train;
 use crate::progress::Bar;
 use anyhow::{Result, anyhow};
-use nigh::report::table::{Table, percent};
+use nigh::report::table::{Table, counted, percent};
 use nigh::{Checkpoint, Config, Dataset, Error, Outcome, Trained, train};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-pub fn run(options: &Train, quiet: bool) -> Result<()> {
-    // The folder is checked before hours are spent.
+pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     let out = options.out.as_deref().map(|out| free_folder(out, options.resume)).transpose()?;
-    let config = settings(options)?;
+    let settings = Settings::read(options)?;
+    if let (None, Some(threads)) = (threads, settings.threads) {
+        use_threads(threads)?;
+    }
     let dataset = load(&options.data, quiet)?;
-    let config = config.resolve(&dataset)?;
+    let config = settings.config.clone().resolve(&dataset).map_err(|error| settings.blame(error, options))?;
     let checkpoint = match &out {
         Some(out) => Some(checkpoint(out, options)?),
         None => None,
+    };
+    let made = match out.as_deref().and_then(Path::parent) {
+        Some(parent) => MadeFolders::above(parent)?,
+        None => MadeFolders::default(),
     };
     if let Some(checkpoint) = checkpoint.as_ref().filter(|checkpoint| checkpoint.path().exists()) {
         say(&[format!("going on from {}", checkpoint.path().display())], quiet);
@@ -31,6 +37,7 @@ pub fn run(options: &Train, quiet: bool) -> Result<()> {
         if let Some(checkpoint) = checkpoint.as_ref().filter(|_| !resumed) {
             let _ = std::fs::remove_file(checkpoint.path());
         }
+        made.remove();
     })?;
     let report = if options.json {
         Report::Json(json(&dataset, &config, &outcome, out.as_deref()))
@@ -56,20 +63,70 @@ enum Report {
 }
 
 /// The defaults, under the file, under the command line.
-fn settings(options: &Train) -> Result<Config> {
-    let mut table = match &options.config {
-        Some(path) => Config::read_table(path)?,
-        None => toml::Table::new(),
-    };
-    table.extend(toml::Table::try_from(&options.settings)?);
-    Ok(Config::from_table(table)?)
+struct Settings {
+    config: Config,
+    /// Keys that the command line gave.
+    typed: toml::Table,
+    threads: Option<usize>,
+}
+
+impl Settings {
+    fn read(options: &Train) -> Result<Settings> {
+        let mut table = match &options.config {
+            Some(path) => Config::read_table(path, &["threads"])?,
+            None => toml::Table::new(),
+        };
+        let threads = match (table.remove("threads"), &options.config) {
+            (Some(toml::Value::Integer(threads @ 1..=1024)), _) => Some(threads as usize),
+            (Some(other), Some(path)) => {
+                let problem = format!("`threads` is {other}, but expected a whole number from 1 to 1024");
+                return Err(Error::file(path, problem).into());
+            }
+            _ => None,
+        };
+        let typed = toml::Table::try_from(&options.settings)?;
+        table.extend(typed.clone());
+        Ok(Settings { config: Config::from_table(table)?, typed, threads })
+    }
+
+    /// A setting that contradicts others is the fault of the file, unless it was typed.
+    fn blame(&self, error: Error, options: &Train) -> Error {
+        match (&error, &options.config) {
+            (Error::Setting { name, .. }, Some(path)) if !self.typed.contains_key(*name) => {
+                Error::file(path, error.to_string())
+            }
+            _ => error,
+        }
+    }
+}
+
+/// Folders that were made for the output, to be removed if there is none.
+#[derive(Default)]
+struct MadeFolders(Vec<PathBuf>);
+
+impl MadeFolders {
+    fn above(folder: &Path) -> Result<MadeFolders> {
+        let missing = folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
+        let made = MadeFolders(missing.map(Path::to_path_buf).collect());
+        if !made.0.is_empty() {
+            std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        }
+        Ok(made)
+    }
+
+    fn remove(&self) {
+        // The deepest first; one that others have filled meanwhile stays.
+        self.0.iter().for_each(|folder| drop(std::fs::remove_dir(folder)));
+    }
 }
 
 fn free_folder(out: &Path, resume: bool) -> Result<PathBuf> {
     // Without a trailing slash, so that a file beside the folder is not a file inside it.
     let out: PathBuf = out.components().collect();
     if out.exists() {
-        return Err(Error::file(&out, "exists already; a model is saved to a folder of its own").into());
+        let ended = if resume { ", so there is nothing to resume" } else { "" };
+        let problem = format!("exists already{ended}; a model is saved to a folder of its own");
+        return Err(Error::file(&out, problem).into());
     }
     let checkpoint = Trained::checkpoint_beside(&out);
     if checkpoint.exists() && !resume {
@@ -78,9 +135,7 @@ fn free_folder(out: &Path, resume: bool) -> Result<PathBuf> {
             "{path} is left from a run that did not end; --resume goes on with it, removing it starts anew"
         ));
     }
-    if let Some(parent) = out.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        std::fs::create_dir_all(parent).map_err(Error::io(parent))?;
-    }
+    check_place(&out)?;
     Ok(out)
 }
 
@@ -130,16 +185,16 @@ fn text(dataset: &Dataset, config: &Config, outcome: &Outcome) -> String {
         table.row(&[run.seed.to_string(), percent(run.test), percent(run.valid), run.best_epoch.to_string()]);
     }
     format!(
-        "{} on {}, {} ({} protocol)\n{} nodes, {} edges, {} features; {} parameters; {:.2} ms per epoch\n\n\
+        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n\n\
          {table}\n{} {} ± {} %\n",
         config.model,
         dataset.name,
         config.task,
         config.protocol,
-        dataset.num_nodes(),
-        dataset.num_edges(),
-        dataset.samples[0].features.cols(),
-        outcome.model.weights.num_parameters(),
+        counted(dataset.num_nodes(), "node"),
+        counted(dataset.num_edges(), "edge"),
+        counted(dataset.samples[0].features.count(), "feature"),
+        counted(outcome.model.weights.num_parameters(), "parameter"),
         outcome.millis_per_epoch,
         config.metric,
         percent(mean),

@@ -10,18 +10,25 @@ pub(crate) struct EdgeList {
     pub nodes: Nodes,
     pub edges: Vec<[u32; 2]>,
     pub weights: Option<Vec<f32>>,
+    pub notes: Vec<String>,
+}
+
+/// The remark on a line that was taken for a header.
+pub(crate) fn header_note(path: &Path, line: &Line<'_>) -> String {
+    format!("line {} of {} was read as a header: `{}`", line.number, path.display(), line.text.trim())
 }
 
 /// Reads an edge list.
 pub(crate) fn read(path: &Path) -> Result<EdgeList> {
     let text = Text::open(path)?;
-    let mut list = EdgeList { nodes: Nodes::default(), edges: Vec::new(), weights: None };
+    let mut list = EdgeList { nodes: Nodes::default(), edges: Vec::new(), weights: None, notes: Vec::new() };
     let mut columns = 0;
     for line in text.lines() {
         let line = line?;
         let fields = line.fields();
         if columns == 0 {
-            if is_header(&fields) {
+            if is_header(&fields) && list.notes.is_empty() {
+                list.notes.push(header_note(path, &line));
                 continue;
             }
             columns = fields.len();
@@ -59,10 +66,10 @@ pub(crate) fn read(path: &Path) -> Result<EdgeList> {
 pub fn read_pairs(path: &Path) -> Result<Vec<(usize, [String; 2])>> {
     let text = Text::open(path)?;
     let mut pairs = Vec::new();
-    for line in text.lines() {
+    for (at, line) in text.lines().enumerate() {
         let line = line?;
         let fields = line.fields();
-        if pairs.is_empty() && is_header(&fields) {
+        if at == 0 && is_header(&fields) {
             continue;
         }
         let [source, target, ..] = &fields[..] else {
@@ -76,16 +83,14 @@ pub fn read_pairs(path: &Path) -> Result<Vec<(usize, [String; 2])>> {
     Ok(pairs)
 }
 
-/// Whether the first line names its columns, which we believe only of words that everyone uses for it.
+/// Whether a first line names its columns: words for them that everyone uses, in both of the first two.
 pub(crate) fn is_header(fields: &[String]) -> bool {
-    const WORDS: [&str; 12] =
+    const FIRST: [&str; 12] =
         ["id", "node", "node_id", "nodeid", "source", "src", "from", "source_id", "node1", "u", "head", "name"];
-    let second = ["target", "dst", "to", "target_id", "node2", "v", "tail", "label", "class", "y"];
-    let [first, rest @ ..] = fields else { return false };
-    let first = first.to_lowercase();
-    // A single letter is a plausible node; together with its counterpart it is a header.
-    WORDS.contains(&first.as_str())
-        && (first.len() > 1 || rest.first().is_some_and(|word| second.contains(&word.to_lowercase().as_str())))
+    const SECOND: [&str; 12] =
+        ["target", "dst", "to", "target_id", "node2", "v", "tail", "label", "class", "category", "y", "group"];
+    let [first, second, ..] = fields else { return false };
+    FIRST.contains(&first.to_lowercase().as_str()) && SECOND.contains(&second.to_lowercase().as_str())
 }
 
 /// A text file, cut into lines with care.

@@ -186,7 +186,7 @@ impl Dataset {
         let n = graph.num_nodes();
         let sample = Sample {
             graph: graph.into(),
-            features: Features::constant(n),
+            features: Features::Constant(n),
             labels: None,
             ids: Ids::Numbers(n).into(),
             signal_rows: None,
@@ -274,8 +274,13 @@ impl Dataset {
 
     /// An edge list with optional features and labels.
     pub fn from_files(edges: &Path, features: Option<&Path>, labels: Option<&Path>) -> Result<Dataset> {
+        if !edges.exists() {
+            let known: Vec<&str> = BUILT_IN.iter().map(|known| known.0).collect();
+            let known = known.join(", ");
+            return Err(Error::file(edges, format!("no such file; a graph is an edge-list file or one of {known}")));
+        }
         let list = edge_list::read(edges)?;
-        let mut notes = Vec::new();
+        let mut notes = list.notes;
         let mut nodes = list.nodes;
         let listed = nodes.names.len();
         let rows = features.map(|path| table::read_features(path, &mut nodes)).transpose()?;
@@ -293,14 +298,18 @@ impl Dataset {
         }
         notes.extend(remarks(cleaning));
         let features = match (rows, features) {
-            (Some(rows), Some(path)) => rows.into_features(path, &nodes)?,
-            _ => Features::constant(n),
+            (Some(rows), Some(path)) => {
+                notes.extend(rows.notes.iter().cloned());
+                rows.into_features(path, &nodes)?
+            }
+            _ => Features::Constant(n),
         };
         let mut class_names = Vec::new();
         let labels = match labels {
             Some(path) => {
                 let read = table::read_labels(path, &nodes)?;
                 class_names = read.class_names;
+                notes.extend(read.notes);
                 Some(read.labels.into())
             }
             None => None,

@@ -1,7 +1,7 @@
 //! Features and labels: a line per node, its id first.
 
 use super::Nodes;
-use super::edge_list::{Text, is_header};
+use super::edge_list::{Text, header_note, is_header};
 use crate::error::{Error, Result};
 use crate::kernel::Matrix;
 use crate::model::Features;
@@ -11,17 +11,20 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct FeatureRows {
     rows: Vec<(u32, Vec<f32>)>,
+    pub notes: Vec<String>,
 }
 
 /// Reads `id, number, number, ...`; nodes that the edge list does not mention are added.
 pub(crate) fn read_features(path: &Path, nodes: &mut Nodes) -> Result<FeatureRows> {
     let text = Text::open(path)?;
     let mut rows: Vec<(u32, Vec<f32>)> = Vec::new();
+    let mut notes = Vec::new();
     let mut line_of: Vec<usize> = vec![0; nodes.names.len()];
-    for line in text.lines() {
+    for (at, line) in text.lines().enumerate() {
         let line = line?;
         let fields = line.fields();
-        if rows.is_empty() && (is_header(&fields) || names_columns(&fields)) {
+        if at == 0 && names_columns(&fields) && nodes.find(&fields[0]).is_none() {
+            notes.push(header_note(path, &line));
             continue;
         }
         let [id, numbers @ ..] = &fields[..] else { unreachable!("a line has one field at least") };
@@ -51,10 +54,10 @@ pub(crate) fn read_features(path: &Path, nodes: &mut Nodes) -> Result<FeatureRow
     if rows.is_empty() {
         return Err(Error::file(path, "no rows; expected lines of an id and its features"));
     }
-    Ok(FeatureRows { rows })
+    Ok(FeatureRows { rows, notes })
 }
 
-/// A first line whose columns after the id are all words is a header.
+/// Whether the columns after the id are all words; of a first line that names no node, a header's.
 fn names_columns(fields: &[String]) -> bool {
     fields.len() > 1 && fields[1..].iter().all(|field| field.parse::<f32>().is_err())
 }
@@ -80,6 +83,7 @@ impl FeatureRows {
 pub(crate) struct Labels {
     pub labels: Vec<Option<u32>>,
     pub class_names: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Reads `id, label`; nodes without a line have no label.
@@ -87,7 +91,8 @@ pub(crate) fn read_labels(path: &Path, nodes: &Nodes) -> Result<Labels> {
     let text = Text::open(path)?;
     let mut read: Vec<Option<(usize, String)>> = vec![None; nodes.names.len()];
     let mut any = false;
-    for line in text.lines() {
+    let mut notes = Vec::new();
+    for (at, line) in text.lines().enumerate() {
         let line = line?;
         let fields = line.fields();
         let [id, label] = &fields[..] else {
@@ -95,7 +100,8 @@ pub(crate) fn read_labels(path: &Path, nodes: &Nodes) -> Result<Labels> {
         };
         let Some(node) = nodes.find(id) else {
             // A header names no node.
-            if !any && is_header(&fields) {
+            if at == 0 && is_header(&fields) {
+                notes.push(header_note(path, &line));
                 continue;
             }
             return Err(line.error(format!("node `{id}` is not in the graph")));
@@ -120,5 +126,5 @@ pub(crate) fn read_labels(path: &Path, nodes: &Nodes) -> Result<Labels> {
     }
     let class = |label: &String| class_names.iter().position(|name| name == label).map(|class| class as u32);
     let labels = read.iter().map(|entry| entry.as_ref().and_then(|(_, label)| class(label))).collect();
-    Ok(Labels { labels, class_names })
+    Ok(Labels { labels, class_names, notes })
 }

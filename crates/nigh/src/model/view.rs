@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// `F`, one row per node.
 #[derive(Debug, Clone)]
 pub enum Features {
+    /// None: the single constant 1 on so many nodes.
+    Constant(usize),
     /// Mostly numbers.
     Dense(Arc<Matrix>),
     /// Mostly zeros.
@@ -18,11 +20,6 @@ pub enum Features {
 }
 
 impl Features {
-    /// The single constant 1 of a graph without features.
-    pub fn constant(num_nodes: usize) -> Features {
-        Features::Dense(Matrix::ones(num_nodes, 1).into())
-    }
-
     /// From a full matrix, kept sparse when that is smaller and faster to multiply.
     pub fn from_matrix(matrix: Matrix) -> Features {
         let entries = matrix.data().iter().filter(|&&value| value != 0.0).count();
@@ -40,22 +37,30 @@ impl Features {
     /// Number of nodes.
     pub fn rows(&self) -> usize {
         match self {
+            Features::Constant(rows) => *rows,
             Features::Dense(matrix) => matrix.rows(),
             Features::Sparse(matrix) => matrix.rows(),
         }
     }
 
-    /// `d0`.
+    /// `d0`: how wide the input of the feature branch is.
     pub fn cols(&self) -> usize {
         match self {
+            Features::Constant(_) => 1,
             Features::Dense(matrix) => matrix.cols(),
             Features::Sparse(matrix) => matrix.cols(),
         }
     }
 
+    /// How many features are known of a node; the constant is none.
+    pub fn count(&self) -> usize {
+        if matches!(self, Features::Constant(_)) { 0 } else { self.cols() }
+    }
+
     /// `P F`: row `i` of the result is row `order[i]`.
     pub fn permute_rows(&self, order: &[u32]) -> Features {
         match self {
+            Features::Constant(_) => Features::Constant(order.len()),
             Features::Dense(matrix) => Features::Dense(matrix.permute_rows(order).into()),
             Features::Sparse(matrix) => Features::Sparse(matrix.permute_rows(order).into()),
         }
@@ -66,6 +71,7 @@ impl Features {
         let mut hash = Sha256::new();
         hash.update((self.cols() as u64).to_le_bytes());
         match self {
+            Features::Constant(rows) => hash.update((*rows as u64).to_le_bytes()),
             Features::Dense(matrix) => matrix.data().iter().for_each(|value| hash.update(value.to_le_bytes())),
             Features::Sparse(matrix) => (0..matrix.rows()).for_each(|row| {
                 hash.update((row as u64).to_le_bytes());
@@ -80,6 +86,7 @@ impl Features {
 
     pub(super) fn input(&self, tape: &mut Tape) -> Input {
         match self {
+            Features::Constant(rows) => Input::Dense(tape.constant(Matrix::ones(*rows, 1)), 1),
             Features::Dense(matrix) => Input::Dense(tape.constant(matrix.as_ref().clone()), matrix.cols()),
             Features::Sparse(matrix) => Input::Sparse(matrix.clone()),
         }

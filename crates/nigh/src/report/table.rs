@@ -45,6 +45,15 @@ pub fn percent(fraction: f64) -> String {
     format!("{:.1}", 100.0 * fraction)
 }
 
+/// `no nodes`, `1 node`, `2 nodes`.
+pub fn counted(count: usize, what: &str) -> String {
+    match count {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ pub use link_prediction::hold_out;
 pub use negatives::{Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 
-use crate::dataset::{Dataset, Sample};
+use crate::dataset::{BUILT_IN, Dataset, Sample};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::model::{Features, View};
@@ -96,12 +96,16 @@ impl Task {
 
     /// Splits the data. The configuration must be resolved; `seeds` are those of the repeat.
     pub fn split(self, dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Split> {
-        match self {
+        let split = match self {
             Task::LinkPrediction => link_prediction::split(dataset, config, seeds),
             Task::NodeClassification => node_classification::split(dataset, config, seeds),
             Task::PairwiseNodeClassification => pairwise::split(dataset, config, seeds),
             Task::GraphReconstruction => reconstruction::split(dataset, config, seeds),
-        }
+        };
+        split.map_err(|error| match error {
+            Error::Data(problem) => Error::Data(format!("{}: {problem}", dataset.name)),
+            other => other,
+        })
     }
 
     /// What message passing sees of a sample when every one of its edges is known.
@@ -111,7 +115,7 @@ impl Task {
 
     fn view_of(self, sample: &Sample, visible: Arc<Graph>, graph: u64) -> Result<View> {
         let features =
-            if self.uses_features() { sample.features.clone() } else { Features::constant(visible.num_nodes()) };
+            if self.uses_features() { sample.features.clone() } else { Features::Constant(visible.num_nodes()) };
         let view = View::new(visible, features)?.numbered(graph);
         Ok(match &sample.signal_rows {
             Some(rows) => view.with_signal_rows(rows.clone()),
@@ -172,6 +176,8 @@ fn graphs_by_part(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<[V
 }
 
 /// The labels of a sample, without which the task can't be asked.
-fn labels_of(sample: &Sample, task: Task) -> Result<&Arc<[Option<u32>]>> {
-    sample.labels.as_ref().ok_or_else(|| Error::Data(format!("{task} needs labels; give them with --labels FILE")))
+fn labels_of<'a>(dataset: &Dataset, sample: &'a Sample, task: Task) -> Result<&'a Arc<[Option<u32>]>> {
+    let is_built_in = BUILT_IN.iter().any(|known| known.0 == dataset.name);
+    let remedy = if is_built_in { "and this graph has none" } else { "give them with --labels FILE" };
+    sample.labels.as_ref().ok_or_else(|| Error::Data(format!("{task} needs labels; {remedy}")))
 }

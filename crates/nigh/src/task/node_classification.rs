@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Split> {
     let mut classes: BTreeSet<u32> = BTreeSet::new();
     for sample in &dataset.samples {
-        classes.extend(labels_of(sample, Task::NodeClassification)?.iter().flatten());
+        classes.extend(labels_of(dataset, sample, Task::NodeClassification)?.iter().flatten());
     }
     if classes.len() < 2 {
         let count = classes.len();
@@ -22,7 +22,7 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
         return split_by_graph(dataset, config, seeds);
     }
     let sample = &dataset.samples[0];
-    let labels = labels_of(sample, Task::NodeClassification)?;
+    let labels = labels_of(dataset, sample, Task::NodeClassification)?;
     let view: Arc<View> = Task::NodeClassification.whole_view(sample, 0)?.into();
     let parts = match &dataset.given {
         // Asked for in so many words, counts per class go before the usual split.
@@ -60,7 +60,7 @@ fn split_by_graph(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Sp
     let graphs = graphs_by_part(dataset, config, seeds)?;
     let part = |&number: &usize| -> Result<Part> {
         let sample = &dataset.samples[number];
-        let labels = labels_of(sample, Task::NodeClassification)?;
+        let labels = labels_of(dataset, sample, Task::NodeClassification)?;
         let nodes: Vec<u32> = (0..labels.len() as u32).filter(|&i| labels[i as usize].is_some()).collect();
         if nodes.is_empty() {
             return Err(Error::Data(format!("graph {number} has no labelled node")));

@@ -25,7 +25,7 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
     let several = dataset.samples.len() > 1;
     let graphs = if several { graphs_by_part(dataset, config, seeds)? } else { Default::default() };
     for (number, sample) in dataset.samples.iter().enumerate() {
-        let labels = labels_of(sample, Task::PairwiseNodeClassification)?;
+        let labels = labels_of(dataset, sample, Task::PairwiseNodeClassification)?;
         let classes = nodes_by_class(labels);
         let num_classes = classes.iter().filter(|class| !class.is_empty()).count();
         if num_classes < 2 {

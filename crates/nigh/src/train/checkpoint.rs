@@ -2,6 +2,7 @@
 //! there is to keep.
 
 use super::{Adam, Best, Config, Evaluation, Job, Run, State, Trainer};
+use crate::atomic;
 use crate::dataset::Dataset;
 use crate::digest;
 use crate::error::{Error, Result};
@@ -111,7 +112,9 @@ impl Keeper<'_> {
         });
         let header = Header { fingerprint: self.fingerprint.clone(), runs: job.runs.clone(), current };
         let text = serde_json::to_string(&header).expect("plain data can be written");
-        tensors::write(&self.checkpoint.path, &tensors, &[("nigh", &text)])?;
+        let bytes = tensors::to_bytes(&tensors, &[("nigh", &text)]);
+        let path = &self.checkpoint.path;
+        atomic::write_as_only_writer(path, &bytes).map_err(Error::io(path))?;
         self.written.set(Instant::now());
         Ok(())
     }

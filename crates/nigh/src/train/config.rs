@@ -35,6 +35,7 @@ pub struct Config {
     /// Width of hidden layers and of the representation.
     pub width: usize,
     /// Share of entries dropped between layers.
+    #[serde(serialize_with = "as_typed")]
     pub dropout: f32,
     /// Distribution of the entries of `E`.
     pub signal: Signal,
@@ -51,14 +52,18 @@ pub struct Config {
     /// Passes over the training data.
     pub epochs: usize,
     /// Step of Adam.
+    #[serde(serialize_with = "as_typed")]
     pub learning_rate: f32,
     /// L2 penalty, as part of the gradient.
+    #[serde(serialize_with = "as_typed")]
     pub weight_decay: f32,
     /// The epoch after which the learning rate is multiplied by `decay_factor`; 0 for never.
     pub decay_at: usize,
     /// See `decay_at`.
+    #[serde(serialize_with = "as_typed")]
     pub decay_factor: f32,
     /// Longest gradient over all weights together; 0 for any length.
+    #[serde(serialize_with = "as_typed")]
     pub clip_norm: f32,
     /// Positive pairs per step; 0 for all at once.
     pub batch_size: usize,
@@ -69,8 +74,10 @@ pub struct Config {
     /// The root of all randomness of the first repeat.
     pub seed: u64,
     /// Share of edges, pairs or labelled nodes for validation.
+    #[serde(serialize_with = "as_typed")]
     pub valid_fraction: f32,
     /// Share of edges, pairs or labelled nodes for the test.
+    #[serde(serialize_with = "as_typed")]
     pub test_fraction: f32,
     /// Labelled nodes per class for training, instead of shares; 0 for shares.
     pub train_per_class: Auto<usize>,
@@ -123,6 +130,30 @@ impl Default for Config {
     }
 }
 
+/// What the parser says, without the names of its types.
+fn in_words(message: &str) -> String {
+    let words =
+        [(" as i128", ", too large"), ("usize", "a whole number"), ("u64", "a whole number"), ("f32", "a number")];
+    words.iter().fold(message.to_string(), |text, (jargon, word)| text.replace(jargon, word))
+}
+
+/// The line that sets a key, counted from one.
+fn line_of(text: &str, key: &str) -> usize {
+    let sets = |line: &str| {
+        let line = line.trim_start().trim_start_matches(['[', '"']);
+        line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(['=', ']', '.', '"']))
+    };
+    text.lines().position(sets).map_or(1, |at| at + 1)
+}
+
+/// No count of anything is larger.
+const MOST: usize = u32::MAX as usize;
+
+/// As the shortest number that means the same, and not with the noise of a wider type behind it.
+fn as_typed<S: serde::Serializer>(value: &f32, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_f64(value.to_string().parse().unwrap_or(f64::from(*value)))
+}
+
 /// Graphs up to this size ask about every pair of like nodes, as the paper does on Comm and Email.
 const ALL_PAIRS_UP_TO: usize = 1_000;
 
@@ -133,30 +164,31 @@ impl Config {
         if let Some(key) = table.keys().find(|key| !known.contains(key)) {
             return Err(Error::UnknownName { kind: "setting", name: key.clone(), known });
         }
-        table.try_into().map_err(|error: toml::de::Error| Error::Data(error.message().to_string()))
+        let written = table.to_string();
+        let wrong =
+            |error: toml::de::Error| Error::Data(format!("`{}`: {}", written.trim(), in_words(error.message())));
+        table.try_into().map_err(wrong)
     }
 
-    /// Reads a TOML file into a table, checked key by key and value by value.
-    pub fn read_table(path: &Path) -> Result<toml::Table> {
+    /// Reads a TOML file into a table, checked key by key and value by value. `others` are keys that mean something to
+    /// the caller; they are left in the table.
+    pub fn read_table(path: &Path, others: &[&str]) -> Result<toml::Table> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         let problem = |error: toml::de::Error| match error.span() {
             Some(span) => {
-                let before = &text[..span.start.min(text.len())];
-                let line = before.matches('\n').count();
+                let line = text[..span.start.min(text.len())].matches('\n').count();
                 let written = text.lines().nth(line).unwrap_or_default().trim();
-                Error::line(path, line + 1, format!("`{written}`: {}", error.message()))
+                Error::line(path, line + 1, format!("`{written}`: {}", in_words(error.message())))
             }
-            None => Error::file(path, error.message()),
+            None => Error::file(path, in_words(error.message())),
         };
         let table: toml::Table = text.parse().map_err(problem)?;
-        let known = Config::names();
-        if let Some(key) = table.keys().find(|key| !known.contains(key)) {
-            let line = text.lines().position(|line| line.trim_start().starts_with(key.as_str())).map_or(1, |at| at + 1);
-            let unknown = Error::UnknownName { kind: "setting", name: key.clone(), known };
-            return Err(Error::line(path, line, unknown.to_string()));
+        // One by one, so that an error has the line of its key.
+        for (key, value) in table.iter().filter(|(key, _)| !others.contains(&key.as_str())) {
+            let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
+            let wrong = |error: Error| Error::line(path, line_of(&text, key), error.to_string());
+            Config::from_table(alone).and_then(|config| config.check()).map_err(wrong)?;
         }
-        let config = toml::from_str::<Config>(&text).map_err(problem)?;
-        config.check().map_err(|error| Error::file(path, error.to_string()))?;
         Ok(table)
     }
 
@@ -222,6 +254,20 @@ impl Config {
             ("evaluate-every", self.evaluate_every, 1 << 24),
             ("repeats", self.repeats, 1 << 16),
         ];
+        let most = MOST;
+        let at_most = [("decay-at", self.decay_at), ("batch-size", self.batch_size)];
+        let per_class = [
+            ("train-per-class", self.train_per_class),
+            ("valid-per-class", self.valid_per_class),
+            ("test-per-class", self.test_per_class),
+        ];
+        let chosen = per_class.into_iter().filter_map(|(name, count)| match count {
+            Auto::Is(count) => Some((name, count)),
+            Auto::Auto => None,
+        });
+        if let Some((name, value)) = at_most.into_iter().chain(chosen).find(|(_, value)| *value > most) {
+            return Err(Error::setting(name, value, format!("expected a whole number up to {most}")));
+        }
         for (name, value, most) in counts {
             if !(1..=most).contains(&value) {
                 return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")));
@@ -254,7 +300,8 @@ impl Config {
     /// The shape of the model for data with so many features and classes. Resolved configurations only.
     pub fn shape(&self, num_features: usize, num_classes: usize) -> Shape {
         Shape {
-            num_features: if self.task.uses_features() { num_features } else { 1 },
+            // The constant takes the place of features that are not there or not used.
+            num_features: if self.task.uses_features() { num_features.max(1) } else { 1 },
             num_classes: (self.task == Task::NodeClassification).then_some(num_classes),
             hops: self.hops,
             width: self.width,

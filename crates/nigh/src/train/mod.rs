@@ -170,7 +170,7 @@ pub fn train_on(split: Split, mut model: Model, config: &Config, observer: &mut 
 
 /// The model of a resolved configuration at its start, the decoder's weights included.
 pub fn build(dataset: &Dataset, config: &Config, seed: u64) -> Result<Model> {
-    build_for(config, dataset.samples[0].features.cols(), dataset.class_names.len(), seed)
+    build_for(config, dataset.samples[0].features.count(), dataset.class_names.len(), seed)
 }
 
 /// As `build`, for data known by their counts alone.

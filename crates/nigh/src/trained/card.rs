@@ -1,7 +1,7 @@
 //! The card in a model's folder: what it is, on what, how well, and how to use it.
 
 use super::Trained;
-use crate::report::table::percent;
+use crate::report::table::{counted, percent};
 
 /// A page of Markdown that is the same for the same training.
 pub(super) fn card(trained: &Trained) -> String {
@@ -12,8 +12,8 @@ pub(super) fn card(trained: &Trained) -> String {
     };
     format!(
         "# {model} for {task} on {dataset}\n\n\
-         {parameters} parameters, trained by nigh {version} on {nodes} nodes and {edges} edges with {features} \
-         features per node{classes}.\n\n\
+         {parameters} parameters, trained by nigh {version} on {nodes} and {edges} with {features} per \
+         node{classes}.\n\n\
          | | |\n|---|---|\n\
          | {metric}, test, mean of {repeats} | {mean} ± {std} % |\n\
          | {metric}, test, this model (seed {seed}) | {test} % |\n\
@@ -34,9 +34,9 @@ pub(super) fn card(trained: &Trained) -> String {
         dataset = summary.dataset,
         parameters = trained.model().weights.num_parameters(),
         version = env!("CARGO_PKG_VERSION"),
-        nodes = summary.num_nodes,
-        edges = summary.num_edges,
-        features = summary.num_features,
+        nodes = counted(summary.num_nodes, "node"),
+        edges = counted(summary.num_edges, "edge"),
+        features = counted(summary.num_features, "feature"),
         metric = config.metric,
         repeats = summary.repeats.len(),
         mean = percent(summary.mean),

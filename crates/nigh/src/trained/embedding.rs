@@ -22,6 +22,7 @@ impl Embedding {
     /// Writes `.npy` (ids beside it, one per line, in `FILE.ids.txt`), `.csv` or `.safetensors`. Returns every file
     /// written.
     pub fn write(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        Embedding::check_name(path)?;
         let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("npy") => {
@@ -30,13 +31,24 @@ impl Embedding {
                 files.push((atomic::beside(path, "ids.txt"), ids.into_bytes()));
             }
             Some("csv") => files.push((path.to_path_buf(), self.to_csv().into_bytes())),
-            Some("safetensors") => files.push((path.to_path_buf(), self.to_safetensors())),
-            _ => return Err(Error::file(path, "the name must end in .npy, .csv or .safetensors")),
+            _ => files.push((path.to_path_buf(), self.to_safetensors())),
         }
-        for (path, bytes) in &files {
-            atomic::write(path, bytes).map_err(Error::io(path))?;
+        for (at, (path, bytes)) in files.iter().enumerate() {
+            if let Err(error) = atomic::write(path, bytes) {
+                // Vectors without their ids are of no use to anyone.
+                files[..at].iter().for_each(|(path, _)| drop(std::fs::remove_file(path)));
+                return Err(Error::io(path)(error));
+            }
         }
         Ok(files.into_iter().map(|file| file.0).collect())
+    }
+
+    /// Whether `write` knows the format of a name.
+    pub fn check_name(path: &Path) -> Result<()> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("npy" | "csv" | "safetensors") => Ok(()),
+            _ => Err(Error::setting("out", path.display(), "its name must end in .npy, .csv or .safetensors")),
+        }
     }
 
     fn names(&self) -> impl Iterator<Item = String> + '_ {

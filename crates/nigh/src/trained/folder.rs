@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::tensors::{self, Tensors};
 use crate::train::{self, Config};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const WEIGHTS: &str = "weights.safetensors";
@@ -17,6 +16,8 @@ const CONFIG: &str = "config.toml";
 const IDS: &str = "ids.jsonl";
 const MODEL: &str = "model.json";
 const CARD: &str = "README.md";
+/// In the format of `sha256sum`, which can check a folder as well.
+const SUMS: &str = "SHA256SUMS";
 
 /// The layout of the folder; a number that this program does not know is refused.
 const FORMAT: u32 = 1;
@@ -30,8 +31,6 @@ struct Manifest {
     summary: Summary,
     /// How many nodes are called by their numbers; `null` when `ids.jsonl` lists their names.
     numbered_nodes: Option<usize>,
-    /// The sha256 of every other file that is read back.
-    files: BTreeMap<String, String>,
 }
 
 impl Trained {
@@ -40,7 +39,11 @@ impl Trained {
         if folder.exists() {
             return Err(Error::file(folder, "exists already; a model is saved to a folder of its own"));
         }
-        let partial = atomic::beside(folder, &format!("{}.partial", std::process::id()));
+        let partial = atomic::beside(folder, "partial");
+        if partial.exists() {
+            // Left by a process that was killed while it saved.
+            std::fs::remove_dir_all(&partial).map_err(Error::io(&partial))?;
+        }
         let result =
             self.write_files(&partial).and_then(|()| std::fs::rename(&partial, folder).map_err(Error::io(folder)));
         if result.is_err() {
@@ -59,22 +62,23 @@ impl Trained {
                 (None, names.iter().map(line).collect())
             }
         };
-        let contents: Vec<(&str, Vec<u8>)> = vec![
-            (WEIGHTS, tensors::to_bytes(&weights, &[])),
-            (CONFIG, toml::to_string(&self.config).expect("a configuration can be written").into_bytes()),
-            (IDS, ids.into_bytes()),
-        ];
         let manifest = Manifest {
             format: FORMAT,
             nigh: env!("CARGO_PKG_VERSION").to_string(),
             summary: self.summary.clone(),
             numbered_nodes,
-            files: contents.iter().map(|(name, bytes)| (name.to_string(), sha256(bytes))).collect(),
         };
         let json = serde_json::to_string_pretty(&manifest).expect("plain data can be written") + "\n";
+        let contents: Vec<(&str, Vec<u8>)> = vec![
+            (WEIGHTS, tensors::to_bytes(&weights, &[])),
+            (CONFIG, toml::to_string(&self.config).expect("a configuration can be written").into_bytes()),
+            (IDS, ids.into_bytes()),
+            (MODEL, json.into_bytes()),
+            (CARD, card::card(self).into_bytes()),
+        ];
+        let sums: String = contents.iter().map(|(name, bytes)| format!("{}  {name}\n", sha256(bytes))).collect();
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
-        let last = [(MODEL, json.into_bytes()), (CARD, card::card(self).into_bytes())];
-        for (name, bytes) in contents.into_iter().chain(last) {
+        for (name, bytes) in contents.into_iter().chain([(SUMS, sums.into_bytes())]) {
             let path = folder.join(name);
             atomic::write(&path, &bytes).map_err(Error::io(&path))?;
         }
@@ -84,6 +88,9 @@ impl Trained {
     /// Reads a folder that `save` wrote, and checks every byte of it.
     pub fn load(folder: &Path) -> Result<Trained> {
         let refused = |problem: String| Error::Artefact { path: folder.to_path_buf(), problem };
+        if folder.is_file() {
+            return Err(refused("is a file; expected a folder that `nigh train --out` wrote".into()));
+        }
         if !folder.is_dir() {
             return Err(refused("there is no such folder; expected one that `nigh train --out` wrote".into()));
         }
@@ -96,20 +103,22 @@ impl Trained {
             let format = manifest.format;
             return Err(refused(format!("format {format} was written by another version; this one reads {FORMAT}")));
         }
+        let sums = String::from_utf8_lossy(&read(SUMS)?).into_owned();
         let checked = |name: &str| -> Result<Vec<u8>> {
             let bytes = read(name)?;
-            if manifest.files.get(name) != Some(&sha256(&bytes)) {
-                return Err(refused(format!("{name} is damaged: its checksum is not the one in {MODEL}")));
+            if !sums.lines().any(|line| line == format!("{}  {name}", sha256(&bytes))) {
+                return Err(refused(format!("{name} is damaged: its checksum is not the one in {SUMS}")));
             }
             Ok(bytes)
         };
+        checked(MODEL)?;
         let text = |name: &str| -> Result<String> {
             String::from_utf8(checked(name)?).map_err(|_| refused(format!("{name} is damaged: not UTF-8 text")))
         };
         let table = text(CONFIG)?.parse().map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
         let config = Config::from_table(table)?;
         let ids = match manifest.numbered_nodes {
-            Some(count) => Ids::Numbers(count),
+            Some(count) => checked(IDS).map(|_| Ids::Numbers(count))?,
             None => {
                 let line = |line: &str| serde_json::from_str(line);
                 let names: std::result::Result<Vec<String>, _> = text(IDS)?.lines().map(line).collect();

@@ -40,7 +40,7 @@ pub struct Summary {
     pub num_nodes: usize,
     /// `M`.
     pub num_edges: usize,
-    /// `d0` of the data.
+    /// Features per node, 0 for none.
     pub num_features: usize,
     /// The word for each class.
     pub class_names: Vec<String>,
@@ -97,7 +97,7 @@ impl Trained {
             dataset: dataset.name.clone(),
             num_nodes: dataset.num_nodes(),
             num_edges: dataset.num_edges(),
-            num_features: dataset.samples[0].features.cols(),
+            num_features: dataset.samples[0].features.count(),
             class_names: dataset.class_names.clone(),
             graph: graph_digest(dataset),
             mean,
@@ -126,9 +126,9 @@ impl Trained {
     /// The data as this model sees them: known nodes in their old places, classes by their old numbers. Remarks on
     /// what is new come along.
     pub fn align(&self, dataset: &Dataset) -> Result<(Dataset, Vec<String>)> {
-        let (expected, got) = (self.summary.num_features, dataset.samples[0].features.cols());
+        let (expected, got) = (self.summary.num_features, dataset.samples[0].features.count());
         if self.config.task.uses_features() && expected != got {
-            let hint = if got == 1 { "; give them with --features FILE" } else { "" };
+            let hint = if got == 0 { "; give them with --features FILE" } else { "" };
             return Err(Error::Data(format!(
                 "the model was trained with {expected} features per node, {} has {got}{hint}",
                 dataset.name

@@ -1,0 +1,160 @@
+//! A folder of its own for each test, and the program run inside it.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A folder that is gone when the test ends.
+#[derive(Debug)]
+pub struct Folder(PathBuf);
+
+/// What a run left on the screen.
+#[derive(Debug)]
+pub struct Answer {
+    line: String,
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Every file below a folder with its bytes; a folder has none.
+pub type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
+
+impl Folder {
+    pub fn new() -> Folder {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let unique = format!("nigh-program-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(unique);
+        fs::create_dir_all(&path).expect("a writable temporary folder");
+        Folder(path)
+    }
+
+    /// With these files in it.
+    pub fn with<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Folder {
+        let folder = Folder::new();
+        files.iter().for_each(|(name, content)| folder.write(name, content));
+        folder
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).expect("a file can be written");
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        String::from_utf8(self.read(name)).expect("UTF-8 text")
+    }
+
+    /// All that is below `name`.
+    pub fn files(&self, name: &str) -> Files {
+        let mut files = Files::new();
+        let mut waiting = vec![self.path(name)];
+        while let Some(folder) = waiting.pop() {
+            for entry in fs::read_dir(&folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                let relative = path.strip_prefix(self.path(name)).expect("below the folder").to_path_buf();
+                if path.is_dir() {
+                    files.insert(relative, None);
+                    waiting.push(path);
+                } else {
+                    files.insert(relative, Some(fs::read(&path).expect("a file")));
+                }
+            }
+        }
+        files
+    }
+
+    /// Two folders must hold the same files with the same bytes.
+    #[track_caller]
+    pub fn assert_same(&self, one: &str, two: &str) {
+        let (one_files, two_files) = (self.files(one), self.files(two));
+        let names = one_files.keys().chain(two_files.keys());
+        let different: Vec<_> = names.filter(|name| one_files.get(*name) != two_files.get(*name)).collect();
+        assert!(different.is_empty() && !one_files.is_empty(), "{one} and {two} differ in {different:?}");
+    }
+
+    /// The names of all that is directly in the folder.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(&self.0)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// `nigh` with the words of `line`; it sees nothing of the terminal and the environment of who runs the tests.
+    pub fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nigh"));
+        command.args(line.split_whitespace()).current_dir(&self.0).env_clear().stdin(Stdio::null());
+        command
+    }
+
+    pub fn nigh(&self, line: &str) -> Answer {
+        let output = self.command(line).output().expect("the program starts");
+        Answer {
+            line: line.to_string(),
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8 text"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8 text"),
+        }
+    }
+
+    /// Runs a line that must be refused with this exit code, a message that holds all of `says`, nothing on stdout and
+    /// every file as it was.
+    #[track_caller]
+    pub fn refuses(&self, line: &str, code: i32, says: &[&str]) {
+        let before = self.files("");
+        let answer = self.nigh(line);
+        let (shown, stderr) = (format!("nigh {line}\n{}", answer.stderr), &answer.stderr);
+        assert!(!stderr.contains("panicked"), "{shown}");
+        assert_eq!(answer.code, Some(code), "{shown}");
+        assert!(stderr.lines().any(|line| line.starts_with("error: ")), "{shown}");
+        says.iter().for_each(|says| assert!(stderr.contains(says), "`{says}` is missing: {shown}"));
+        assert_eq!(answer.stdout, "", "stdout of {shown}");
+        let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
+        let after = self.files("");
+        assert_eq!(names(&after), names(&before), "files after {shown}");
+        assert!(after == before, "a file was changed by {shown}");
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Answer {
+    /// What a run that must succeed printed.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "nigh {}\n{}", self.line, self.stderr);
+        self.stdout
+    }
+
+    #[track_caller]
+    pub fn json(self) -> Value {
+        let stdout = self.ok();
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error} in {stdout}"))
+    }
+}
+
+/// Copies a folder of files.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("a new folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), to.join(entry.file_name())).expect("a file can be copied");
+    }
+}

@@ -1,0 +1,119 @@
+//! How the program looks: help, tables and errors, against `snapshots/`. `NIGH_BLESS=1` rewrites them.
+
+use crate::folder::Folder;
+use crate::graphs;
+use std::path::Path;
+
+#[track_caller]
+fn assert_looks_like(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/snapshots").join(name);
+    if std::env::var_os("NIGH_BLESS").is_some_and(|bless| bless == "1") {
+        std::fs::write(&path, text).expect("a snapshot can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        text == expected,
+        "{} does not match; if it should look like this, run with NIGH_BLESS=1:\n{text}",
+        path.display()
+    );
+}
+
+/// Fractions become `#`, gaps and rules a fixed width: what is left does not depend on the machine.
+fn structure(text: &str) -> String {
+    let word = |word: &str| match word.trim_end_matches(',') {
+        number if number.contains('.') && number.parse::<f64>().is_ok() => word.replace(number, "#"),
+        _ => word.to_string(),
+    };
+    let line = |line: &str| {
+        let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+        let cells = cells.map(|cell| cell.split(' ').map(word).collect::<Vec<_>>().join(" "));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        if line.len() > 3 && line.bytes().all(|byte| byte == b'-') { "---\n".to_string() } else { line + "\n" }
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn help_fits_on_a_screen() {
+    let folder = Folder::new();
+    assert_looks_like("help.txt", &folder.nigh("--help").ok());
+    assert_looks_like("help-train.txt", &folder.nigh("train --help").ok());
+    for command in ["demo", "train", "evaluate", "embed", "predict", "certify"] {
+        let help = folder.nigh(&format!("{command} --help")).ok();
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+}
+
+#[test]
+fn the_demo_shows_our_figures_beside_the_published_ones() {
+    let text = Folder::new().nigh("demo --epochs 5 --repeats 1 -q").ok();
+    let is_figure = |cell: &&str| cell.contains(" ± ");
+    let line = |line: &str| {
+        let mut cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        // Ours and theirs take turns; theirs stay as they are.
+        cells.iter_mut().filter(|cell| is_figure(cell)).step_by(2).for_each(|cell| *cell = "# ± #");
+        let line = cells.join("  ");
+        if line.starts_with("---") { "---\n".to_string() } else { line + "\n" }
+    };
+    assert_looks_like("demo.txt", &text.lines().map(line).collect::<String>());
+}
+
+#[test]
+fn results_are_small_tables() {
+    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+    let mut shown = String::new();
+    for line in [
+        "train edges.txt --epochs 5 --repeats 2 --out model",
+        "evaluate model edges.txt",
+        "embed model edges.txt --out vectors.npy",
+        "predict model edges.txt --node ada0 --top 1",
+    ] {
+        let answer = folder.nigh(line);
+        shown += &format!("$ nigh {line}\n{}{}\n", structure(&answer.stderr), structure(&answer.ok()));
+    }
+    assert_looks_like("tables.txt", &shown);
+}
+
+#[test]
+fn certify_reads_like_the_theorem() {
+    let text = Folder::new().nigh("certify communities -q").ok();
+    let mut below_the_rule = false;
+    let line = |line: &str| {
+        below_the_rule |= line.starts_with("---");
+        match line.rsplit_once(' ') {
+            // The measured figures are the last column of the table.
+            Some((name, figure)) if below_the_rule && figure.parse::<f64>().is_ok() => format!("{}  #\n", name.trim()),
+            _ => format!("{line}\n"),
+        }
+    };
+    assert_looks_like("certify.txt", &text.lines().map(line).collect::<String>());
+}
+
+#[test]
+fn errors_say_what_where_and_what_to_do() {
+    let folder = Folder::with(&[
+        ("edges.txt", graphs::edges()),
+        ("broken.txt", "ada bob\nbob\n".to_string()),
+        ("settings.toml", "epochs = 10\nhop = 3\n".to_string()),
+    ]);
+    folder.nigh("train edges.txt --epochs 5 --repeats 1 --out model").ok();
+    std::fs::remove_file(folder.path("model/ids.jsonl")).unwrap();
+    let mut shown = String::new();
+    for line in [
+        "train comunities",
+        "train broken.txt",
+        "train edges.txt --model smp-liner",
+        "train edges.txt --task link-predicton",
+        "train edges.txt --hops 0",
+        "train edges.txt --metric accuracy",
+        "train edges.txt --task node-classification",
+        "train edges.txt --config settings.toml",
+        "train edges.txt --out model",
+        "train edges.txt --resume",
+        "evaluate model edges.txt",
+    ] {
+        let answer = folder.nigh(line);
+        shown += &format!("$ nigh {line}\n{}[exit {}]\n\n", answer.stderr, answer.code.expect("an exit code"));
+    }
+    assert_looks_like("errors.txt", &shown);
+}

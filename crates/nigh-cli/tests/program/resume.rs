@@ -1,0 +1,123 @@
+//! The same bytes, whatever happens on the way: killed and resumed, on any number of threads.
+
+use crate::folder::Folder;
+use crate::graphs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+const SETTINGS: [&str; 2] = [
+    "communities --model smp-linear-gcn-both --refresh resampled --batch-size 2000 --epochs 60 --repeats 2",
+    "leaders --task node-classification --model smp-mlp --epochs 150 --repeats 2",
+];
+
+fn started(folder: &Folder, line: &str) -> Child {
+    folder.command(line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts")
+}
+
+/// Waits until `seen`, then kills the run as `kill -9` does. Returns whether it had ended by itself before.
+fn killed_once(mut child: Child, mut seen: impl FnMut() -> bool) -> bool {
+    let since = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            assert!(status.success(), "the run failed by itself");
+            return true;
+        }
+        assert!(since.elapsed() < Duration::from_secs(60), "nothing came to be seen");
+        if seen() {
+            child.kill().expect("a child that was not waited for");
+            return child.wait().expect("a child").success();
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+#[test]
+fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_uninterrupted_one() {
+    for settings in SETTINGS {
+        let folder = Folder::new();
+        folder.nigh(&format!("train {settings} -q --out whole")).ok();
+        let line = format!("train {settings} -q --out killed --checkpoint-every 5 --resume");
+        let checkpoint = folder.path("killed.checkpoint");
+        let mut kills = 0;
+        loop {
+            let before = std::fs::read(&checkpoint).ok();
+            let moved_on = || std::fs::read(&checkpoint).ok().is_some_and(|now| Some(now) != before);
+            // The folder is there whole or not at all.
+            if killed_once(started(&folder, &line), moved_on) || folder.path("killed").exists() {
+                break;
+            }
+            kills += 1;
+        }
+        assert!(kills >= 2, "{settings} was killed {kills} times only");
+        folder.assert_same("killed", "whole");
+    }
+}
+
+#[test]
+fn a_run_killed_while_it_wrote_a_checkpoint_leaves_nothing_else_behind_once_resumed() {
+    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+    let line = "train edges.txt --epochs 300 --repeats 1 -q --out model --checkpoint-every 1 --resume";
+    let expected = ["edges.txt", "model", "model.checkpoint"];
+    let is_writing = || folder.names().iter().any(|name| !expected.contains(&name.as_str()));
+    // A write is short: the kill may come too late a few times.
+    for _ in 0..20 {
+        if killed_once(started(&folder, line), is_writing) || is_writing() {
+            break;
+        }
+    }
+    if !folder.path("model").exists() {
+        folder.nigh(line).ok();
+    }
+    assert_eq!(folder.names(), ["edges.txt", "model"]);
+}
+
+#[test]
+fn one_two_and_four_threads_write_the_same_bytes() {
+    // Wide enough that threads have something to share.
+    let ring: String =
+        (0..6000).map(|at| format!("{at} {}\n{at} {}\n", (at + 1) % 6000, (at * 7 + 3) % 6000)).collect();
+    let folder = Folder::with(&[("ring.txt", ring)]);
+    let ring = "ring.txt --model smp-linear-gcn-both --decoder hadamard-mlp --epochs 5 --repeats 1";
+    for (at, settings) in SETTINGS.into_iter().chain([ring]).enumerate() {
+        for threads in [1, 2, 4] {
+            folder.nigh(&format!("train {settings} -q --threads {threads} --out {at}-{threads}")).ok();
+        }
+        folder.assert_same(&format!("{at}-1"), &format!("{at}-2"));
+        folder.assert_same(&format!("{at}-1"), &format!("{at}-4"));
+    }
+}
+
+/// A folder with the checkpoint of a run of `edges.txt` that was killed.
+fn interrupted(line: &str) -> Folder {
+    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+    let checkpoint = folder.path("model.checkpoint");
+    let ended = killed_once(started(&folder, &format!("{line} --checkpoint-every 100")), || checkpoint.exists());
+    assert!(!ended, "it ended before it could be killed");
+    // What a kill in the middle of writing leaves is another test's matter.
+    folder.names().iter().filter(|name| name.ends_with(".partial")).for_each(|name| {
+        let _ = std::fs::remove_file(folder.path(name));
+    });
+    folder
+}
+
+#[test]
+fn a_checkpoint_is_only_used_when_asked_for_and_only_for_its_own_run() {
+    let line = "train edges.txt --epochs 1000000 --repeats 1 --out model";
+    let folder = interrupted(line);
+    folder.refuses(line, 1, &["model.checkpoint is left from a run", "--resume goes on", "removing it starts anew"]);
+    let other = "train edges.txt --epochs 10 --repeats 1 --out model --resume";
+    folder.refuses(other, 1, &["model.checkpoint", "other settings or data"]);
+    folder.write("other.txt", graphs::edges().replace("ada0 ada1\n", ""));
+    let other = "train other.txt --epochs 1000000 --repeats 1 --out model --resume";
+    folder.refuses(other, 1, &["model.checkpoint", "other settings or data"]);
+    let whole = folder.read("model.checkpoint");
+    folder.write("model.checkpoint", &whole[..whole.len() - 9]);
+    folder.refuses(&format!("{line} --resume"), 1, &["model.checkpoint", "not a whole safetensors file"]);
+}
+
+#[test]
+fn resuming_a_run_that_never_began_just_begins() {
+    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+    folder.nigh("train edges.txt --epochs 10 --repeats 1 -q --out model --resume").ok();
+    assert_eq!(folder.names(), ["edges.txt", "model"]);
+}

@@ -1,0 +1,190 @@
+//! `nigh train`: every model on every task, and settings from flags and files.
+
+use crate::folder::Folder;
+use crate::graphs;
+use serde_json::Value;
+
+const MODELS: [&str; 7] =
+    ["smp-identity", "smp-linear", "smp-mlp", "smp-linear-gcn-feat", "smp-linear-gcn-both", "sgc", "gcn"];
+const TASKS: [&str; 4] =
+    ["link-prediction", "node-classification", "pairwise-node-classification", "graph-reconstruction"];
+
+/// A result without what differs from run to run.
+fn lasting(mut result: Value) -> Value {
+    let object = result.as_object_mut().expect("one JSON object");
+    for measured in ["millis_per_epoch", "peak_rss_bytes"] {
+        assert!(object.remove(measured).is_some_and(|value| value.is_number()), "{measured} is missing");
+    }
+    result
+}
+
+fn is_fraction(value: &Value) -> bool {
+    value.as_f64().is_some_and(|value| (0.0..=1.0).contains(&value))
+}
+
+#[test]
+fn every_model_runs_every_task_and_reports_it_whole() {
+    let folder = Folder::new();
+    for task in TASKS {
+        for model in MODELS.into_iter().filter(|model| (task, *model) != ("node-classification", "smp-identity")) {
+            let line = format!("train communities --task {task} --model {model} --epochs 10 --repeats 1 -q --json");
+            let answer = folder.nigh(&line);
+            assert_eq!(answer.stderr, "", "{line}");
+            let result = answer.json();
+            let metric = if task == "node-classification" { "accuracy" } else { "auc" };
+            assert_eq!(result["dataset"], "communities");
+            assert_eq!(result["task"], task);
+            assert_eq!(result["model"], model);
+            assert_eq!(result["metric"], metric);
+            assert_eq!(result["num_nodes"], 400);
+            assert_eq!(result["num_edges"], 3800);
+            assert_eq!(result["config"]["epochs"], 10);
+            assert!(result["millis_per_epoch"].as_f64().is_some_and(|millis| millis > 0.0), "{line}");
+            assert!(result["peak_rss_bytes"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{line}");
+            let [repeat] = &result["repeats"].as_array().expect("a list")[..] else { panic!("one repeat: {line}") };
+            assert_eq!(repeat["seed"], 1);
+            assert!(repeat["best_epoch"] == 5 || repeat["best_epoch"] == 10, "{line}");
+            assert!(is_fraction(&repeat["valid"]) && is_fraction(&repeat["test"]), "{line}");
+            assert_eq!(result["mean"], repeat["test"]);
+            assert_eq!(result["std"], 0.0);
+        }
+    }
+    assert!(folder.names().is_empty(), "nothing is written without --out");
+}
+
+#[test]
+fn repeats_count_their_seeds_up_and_are_summed_up_by_mean_and_deviation() {
+    let result = Folder::new().nigh("train grid --epochs 10 --repeats 3 --seed 7 -q --json").json();
+    let repeats = result["repeats"].as_array().unwrap();
+    let seeds: Vec<u64> = repeats.iter().filter_map(|repeat| repeat["seed"].as_u64()).collect();
+    assert_eq!(seeds, [7, 8, 9]);
+    let tests: Vec<f64> = repeats.iter().filter_map(|repeat| repeat["test"].as_f64()).collect();
+    let mean = tests.iter().sum::<f64>() / 3.0;
+    let variance = tests.iter().map(|test| (test - mean).powi(2)).sum::<f64>() / 3.0;
+    assert!((result["mean"].as_f64().unwrap() - mean).abs() < 1e-12);
+    assert!((result["std"].as_f64().unwrap() - variance.sqrt()).abs() < 1e-12 && variance > 0.0);
+}
+
+#[test]
+fn the_last_epoch_counts_even_if_none_is_due() {
+    let result = Folder::new().nigh("train grid --epochs 3 --repeats 1 -q --json").json();
+    assert_eq!(result["repeats"][0]["best_epoch"], 3);
+}
+
+#[test]
+fn a_model_without_a_layer_for_classes_is_refused_for_classification() {
+    let line = "train communities --task node-classification --model smp-identity";
+    Folder::new().refuses(line, 2, &["`model` is smp-identity", "take smp-linear"]);
+}
+
+#[test]
+fn a_file_of_settings_gives_the_same_result_as_flags() {
+    let settings = "task = \"node-classification\"\nmodel = \"smp-mlp\"\nepochs = 10\nrepeats = 2\nhops = 3\n\
+                    learning-rate = 0.02\nsignal = \"rademacher\"\nrefresh = \"resampled\"\n";
+    let folder = Folder::with(&[("settings.toml", settings)]);
+    let flags = "--task node-classification --model smp-mlp --epochs 10 --repeats 2 --hops 3 --learning-rate 0.02 \
+                 --signal rademacher --refresh resampled";
+    let by_flags = folder.nigh(&format!("train communities {flags} -q --json")).json();
+    let by_file = folder.nigh("train communities --config settings.toml -q --json").json();
+    assert_eq!(by_file["config"]["hops"], 3);
+    assert_eq!(lasting(by_file), lasting(by_flags));
+}
+
+#[test]
+fn flags_go_before_the_file() {
+    let folder = Folder::with(&[("settings.toml", "model = \"sgc\"\nepochs = 10\nrepeats = 1\n")]);
+    let result = folder.nigh("train communities --config settings.toml --model smp-linear -q --json").json();
+    assert_eq!(result["model"], "smp-linear");
+    assert_eq!(result["config"]["epochs"], 10);
+}
+
+#[test]
+fn every_setting_of_the_file_is_an_option_too() {
+    let folder = Folder::new();
+    let help = folder.nigh("train --help").ok();
+    let config = folder.nigh("train grid --epochs 5 --repeats 1 -q --json").json()["config"].clone();
+    let names: Vec<&String> = config.as_object().unwrap().keys().collect();
+    assert!(names.len() > 20, "{names:?}");
+    names.iter().for_each(|name| assert!(help.contains(&format!("--{name} <")), "--{name} is not in the help"));
+}
+
+#[test]
+fn settings_are_reported_as_they_were_typed() {
+    let line = "train grid --epochs 5 --repeats 1 --learning-rate 0.01 --dropout 0.3 -q --json";
+    let result = Folder::new().nigh(line).json();
+    assert_eq!(result["config"]["learning-rate"], 0.01);
+    assert_eq!(result["config"]["dropout"], 0.3);
+}
+
+#[test]
+fn the_configuration_in_the_model_folder_trains_the_same_model_again() {
+    let folder = Folder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+    let line = "train edges.txt --labels labels.csv -q";
+    let flags = "--task node-classification --model smp-linear-gcn-feat --weight-decay 0.003 --epochs 10 --repeats 2";
+    folder.nigh(&format!("{line} {flags} --out first")).ok();
+    folder.nigh(&format!("{line} --config first/config.toml --out second")).ok();
+    folder.assert_same("first", "second");
+}
+
+#[test]
+fn the_same_edges_in_any_dress_are_the_same_graph() {
+    let plain = graphs::edges();
+    let dresses = [
+        plain.replace(' ', ","),
+        plain.replace(' ', "\t"),
+        plain.replace(' ', "   ").replace('\n', "  \r\n"),
+        format!("\u{feff}source,target\n{}", plain.replace(' ', ",")),
+        format!("# who knows whom\n\n{plain}\n# the end"),
+        format!("{plain}ada0 ada0\n{}", graphs::turned(&plain)),
+    ];
+    let trained = |edges: &str| {
+        let folder = Folder::with(&[("edges.txt", edges)]);
+        lasting(folder.nigh("train edges.txt --epochs 10 --repeats 1 -q --json").json())
+    };
+    let expected = trained(&plain);
+    assert_eq!(expected["num_nodes"], 32);
+    dresses.iter().for_each(|dress| assert_eq!(trained(dress), expected, "{dress}"));
+}
+
+#[test]
+fn ids_may_be_any_words() {
+    let folder = Folder::with(&[("edges.csv", graphs::edges().replace(' ', ",").replace("ada", "Zoë \u{1f98a} & "))]);
+    folder.nigh("train edges.csv --epochs 10 --repeats 1 -q --out model").ok();
+    folder.nigh("embed model edges.csv -q --out vectors.csv").ok();
+    assert!(folder.text("vectors.csv").lines().any(|line| line.starts_with("Zoë \u{1f98a} & 7,")));
+    let huge = graphs::edges().replace("ada", "99999999999999999999999999");
+    let folder = Folder::with(&[("edges.txt", huge)]);
+    assert_eq!(folder.nigh("train edges.txt --epochs 10 --repeats 1 -q --json").json()["num_nodes"], 32);
+}
+
+#[test]
+fn weights_count() {
+    let weighted: String =
+        graphs::edges().lines().enumerate().map(|(at, line)| format!("{line} {}\n", 1 + at % 3)).collect();
+    let folder = Folder::with(&[("weighted.txt", weighted), ("edges.txt", graphs::edges())]);
+    let weights = |file: &str| {
+        folder.nigh(&format!("train {file} --epochs 10 --repeats 1 -q --out model-of-{file}")).ok();
+        folder.read(&format!("model-of-{file}/weights.safetensors"))
+    };
+    assert_ne!(weights("weighted.txt"), weights("edges.txt"));
+}
+
+#[test]
+fn the_user_hears_what_was_tidied_unless_quiet() {
+    let edges = format!("{}ada0 ada0\nada1 ada0\n", graphs::edges());
+    let features = format!("{}loner,0,0,0\n", graphs::features());
+    let folder = Folder::with(&[("edges.txt", edges), ("features.csv", features)]);
+    let line = "train edges.txt --features features.csv --epochs 10 --repeats 2";
+    let told = folder.nigh(line).stderr;
+    for note in ["isolated", "self loops were dropped", "were merged", "repeat 1/2: auc", "repeat 2/2: auc"] {
+        assert!(told.contains(note), "{note} is missing: {told}");
+    }
+    assert_eq!(folder.nigh(&format!("{line} --quiet")).stderr, "");
+}
+
+#[test]
+fn training_that_diverges_says_so_and_leaves_nothing() {
+    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+    let line = "train edges.txt --learning-rate 1e30 --epochs 10 --repeats 1 --checkpoint-every 1 --out model";
+    folder.refuses(line, 1, &["diverged", "smaller learning-rate"]);
+}
