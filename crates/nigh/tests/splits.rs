@@ -311,10 +311,10 @@ fn a_graph_too_small_for_its_task_is_refused_with_the_reason() {
     assert!(refusal(&two_classes, Task::NodeClassification).contains("too small to split"));
     let customs = Customs { per_class: Some([2, 1, 1]), ..Customs::default() };
     let error = refusal(&Dataset { customs, ..two_classes.clone() }, Task::NodeClassification);
-    assert_eq!(error, "class `left` has 3 labelled nodes, too few for 2 + 1 + 1");
+    assert_eq!(error, "small: class `left` has 3 labelled nodes, too few for 2 + 1 + 1");
     let customs = Customs { per_class: Some([2, 1, 0]), ..Customs::default() };
     let error = refusal(&Dataset { customs, ..two_classes }, Task::NodeClassification);
-    assert_eq!(error, "class `left` has 3 labelled nodes, too few for 2 + 1 + the rest");
+    assert_eq!(error, "small: class `left` has 3 labelled nodes, too few for 2 + 1 + the rest");
 }
 
 #[test]

@@ -46,7 +46,8 @@ impl Operator {
     /// use nigh::{Graph, Matrix, Operator};
     /// let (graph, _) = Graph::from_edges(2, &[[0, 1]])?;
     /// let x = Matrix::from_rows(&[[1.0], [0.0]]);
-    /// assert_eq!(Operator::symmetric(graph.into()).propagate(x, 2).row(1), [0.5]);
+    /// let y = Operator::symmetric(graph.into()).propagate(x, 2);
+    /// assert!((y.row(1)[0] - 0.5).abs() < 1e-6);
     /// # Ok::<(), nigh::Error>(())
     /// ```
     pub fn propagate(&self, x: Matrix, hops: usize) -> Matrix {
