@@ -55,6 +55,11 @@ pub enum Command {
     Predict(Predict),
     /// The width d that Theorem 2 asks for on a graph, and the error measured
     Certify(Certify),
+    /// What graphs have names, and what is in one
+    Data {
+        #[command(subcommand)]
+        command: DataCommand,
+    },
 }
 
 const TRAIN_EXAMPLES: &str = "Examples:
@@ -62,7 +67,7 @@ const TRAIN_EXAMPLES: &str = "Examples:
   nigh train edges.csv --labels labels.csv --task node-classification --out model
   nigh train edges.csv --config settings.toml --out model --resume
 
-Built-in graphs: grid, communities, leaders, leaders-community, leaders-status
+Graphs by name: `nigh data list`
 Models: smp-linear, smp-identity, smp-mlp, smp-linear-gcn-feat, smp-linear-gcn-both, sgc, gcn";
 
 const PREDICT_EXAMPLES: &str = "Examples:
@@ -93,11 +98,30 @@ pub struct Demo {
     pub json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+pub enum DataCommand {
+    /// Every graph that has a name, how large it is and where it was found
+    List {
+        /// Look for datasets in this folder first, then in NIGH_DATA and the user's cache
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
+    /// Counts, components, degrees and origin of one graph, by name or in files
+    Show {
+        #[command(flatten)]
+        data: Data,
+
+        /// Print one JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 /// A graph and what is known of its nodes.
 #[derive(Debug, Args)]
 pub struct Data {
-    /// A built-in name (grid, communities, leaders) or an edge list: two columns of ids and an optional
-    /// weight, separated by comma, tab or blanks
+    /// A name (`nigh data list`) or an edge list: two columns of ids and an optional weight, separated by
+    /// comma, tab or blanks
     #[arg(value_name = "GRAPH")]
     pub graph: String,
 
@@ -108,6 +132,10 @@ pub struct Data {
     /// Node labels, csv or tsv: id, label
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
+
+    /// Look for named datasets in this folder first, then in NIGH_DATA and the user's cache
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

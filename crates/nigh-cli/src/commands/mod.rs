@@ -1,6 +1,7 @@
 //! One file per command; here what they share.
 
 mod certify;
+mod data;
 mod demo;
 mod embed;
 mod evaluate;
@@ -9,6 +10,7 @@ mod train;
 
 use crate::cli::{Command, CommandLine, Data};
 use anyhow::{Context, Result};
+use nigh::dataset::Folders;
 use nigh::{Dataset, Error};
 use std::io::Write;
 use std::path::Path;
@@ -32,6 +34,7 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         use_threads(threads)?;
     }
     match command {
+        Command::Data { command } => data::run(&command, quiet),
         Command::Demo(options) => demo::run(&options, quiet),
         Command::Train(options) => train::run(&options, threads, quiet),
         Command::Evaluate(options) => evaluate::run(&options, quiet),
@@ -60,7 +63,8 @@ fn check_place(path: &Path) -> Result<()> {
 
 /// Loads the graph that the user named and passes on what is to be said about it.
 fn load(data: &Data, quiet: bool) -> Result<Dataset> {
-    let dataset = Dataset::load(&data.graph, data.features.as_deref(), data.labels.as_deref())?;
+    let folders = Folders::new(data.data.as_deref());
+    let dataset = Dataset::load(&data.graph, data.features.as_deref(), data.labels.as_deref(), &folders)?;
     say(&dataset.notes, quiet);
     Ok(dataset)
 }

@@ -1,14 +1,28 @@
 //! 0. Data: graphs with features, labels and ids, generated or read.
 
+mod cache;
+pub mod coauthor;
 pub mod edge_list;
+pub mod email;
+mod folders;
 pub mod generate;
+pub mod npy;
+pub mod ogb;
+pub mod paper;
+mod pickle;
+pub mod planetoid;
+pub mod ppi;
 mod table;
+mod torch;
+
+pub use folders::Folders;
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
 use crate::model::Features;
 use crate::names::one_of;
 use crate::source::SignalScale;
+use paper::{KNOWN, Known};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -121,27 +135,39 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("leaders-status", "the same graph; label = active or inactive"),
 ];
 
+/// Every name that stands for data: generated, or of the paper.
+pub fn names() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|known| known.0).chain(KNOWN.iter().map(|known| known.name)).collect()
+}
+
+/// Whether a name stands for data, and not for a file.
+pub fn is_name(name: &str) -> bool {
+    names().contains(&name)
+}
+
 /// Built-in graphs are the same for everyone.
 const BUILT_IN_SEED: u64 = 0;
 
 impl Dataset {
-    /// A built-in name or an edge-list file, with optional files of features and labels.
-    pub fn load(name: &str, features: Option<&Path>, labels: Option<&Path>) -> Result<Dataset> {
-        let is_built_in = BUILT_IN.iter().any(|known| known.0 == name);
-        if is_built_in {
+    /// A built-in name, a dataset of the paper that lies in one of the folders, or an edge-list file with optional files
+    /// of features and labels.
+    pub fn load(name: &str, features: Option<&Path>, labels: Option<&Path>, folders: &Folders) -> Result<Dataset> {
+        if is_name(name) {
             if let Some(path) = features.or(labels) {
                 return Err(Error::Data(format!(
                     "`{name}` is built in and brings its own features and labels; {} can't be added",
                     path.display()
                 )));
             }
-            return Dataset::built_in(name);
+            return match Known::named(name) {
+                Some(known) => known.load(folders),
+                None => Dataset::built_in(name),
+            };
         }
         let path = Path::new(name);
         if !path.exists() && !name.contains(['/', '\\', '.']) {
             // Not there, and it does not look like a file either: probably a slip in a built-in name.
-            let known: Vec<&str> = BUILT_IN.iter().map(|known| known.0).collect();
-            one_of("graph", name, &known)?;
+            one_of("graph", name, &names())?;
         }
         Dataset::from_files(path, features, labels)
     }
@@ -275,9 +301,8 @@ impl Dataset {
     /// An edge list with optional features and labels.
     pub fn from_files(edges: &Path, features: Option<&Path>, labels: Option<&Path>) -> Result<Dataset> {
         if !edges.exists() {
-            let known: Vec<&str> = BUILT_IN.iter().map(|known| known.0).collect();
-            let known = known.join(", ");
-            return Err(Error::file(edges, format!("no such file; a graph is an edge-list file or one of {known}")));
+            let names = names().join(", ");
+            return Err(Error::file(edges, format!("no such file; a graph is an edge-list file or one of {names}")));
         }
         let list = edge_list::read(edges)?;
         let mut notes = list.notes;

@@ -1,8 +1,10 @@
 //! 1. The graph: who is linked to whom, each link stored once per direction, four bytes each (eight with weights).
 
+pub mod components;
 pub mod operator;
 pub mod proximity;
 
+pub use components::Component;
 pub use operator::Operator;
 
 use crate::error::{Error, Result};
@@ -98,6 +100,31 @@ impl Graph {
             weights.truncate(kept);
         }
         Ok((Graph { offsets, neighbours, weights: row_weights }, cleaning))
+    }
+
+    /// Offsets, neighbours and weights as they are stored.
+    pub(crate) fn parts(&self) -> (&[usize], &[u32], Option<&[f32]>) {
+        (&self.offsets, &self.neighbours, self.weights.as_deref())
+    }
+
+    /// A graph as `parts` gave it; what could not be one is refused.
+    pub(crate) fn from_parts(offsets: Vec<usize>, neighbours: Vec<u32>, weights: Option<Vec<f32>>) -> Result<Graph> {
+        let graph = Graph { offsets, neighbours, weights };
+        let (offsets, ends) = (&graph.offsets, graph.neighbours.len());
+        let fits = offsets.first() == Some(&0)
+            && offsets.is_sorted()
+            && offsets.last() == Some(&ends)
+            && graph.weights.as_ref().is_none_or(|weights| weights.len() == ends);
+        let row_fits = |i: usize| {
+            let row = graph.neighbours(i);
+            let ordered =
+                row.is_sorted_by(|a, b| a < b) && row.last().is_none_or(|&last| (last as usize) < graph.num_nodes());
+            ordered && row.iter().all(|&j| j as usize != i && graph.has_edge(j, i as u32))
+        };
+        if !fits || !(0..graph.num_nodes()).all(row_fits) {
+            return Err(Error::Data("these arrays are not an undirected graph".into()));
+        }
+        Ok(graph)
     }
 
     /// `N`.

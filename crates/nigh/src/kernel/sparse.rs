@@ -2,6 +2,7 @@
 
 use super::dispatch::simd;
 use super::{Matrix, add_scaled, for_row_blocks};
+use crate::error::{Error, Result};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::sync::Arc;
 
@@ -31,6 +32,32 @@ impl SparseMatrix {
             by_row.offsets.push(by_row.indices.len());
         }
         SparseMatrix { by_col: by_row.transposed(cols), by_row }
+    }
+
+    /// Offsets, columns and values by row, as they are stored.
+    pub(crate) fn parts(&self) -> (&[usize], &[u32], &[f32]) {
+        (&self.by_row.offsets, &self.by_row.indices, &self.by_row.values)
+    }
+
+    /// A matrix as `parts` gave it; what could not be one is refused.
+    pub(crate) fn from_parts(
+        offsets: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<f32>,
+        cols: usize,
+    ) -> Result<SparseMatrix> {
+        let by_row = Compressed { offsets, indices, values };
+        let (offsets, entries) = (&by_row.offsets, by_row.indices.len());
+        let fits = offsets.first() == Some(&0)
+            && offsets.is_sorted()
+            && offsets.last() == Some(&entries)
+            && by_row.values.len() == entries
+            && by_row.indices.iter().all(|&column| (column as usize) < cols)
+            && offsets.windows(2).all(|row| by_row.indices[row[0]..row[1]].is_sorted_by(|a, b| a < b));
+        if !fits {
+            return Err(Error::Data("these arrays are not a sparse matrix".into()));
+        }
+        Ok(SparseMatrix { by_col: by_row.transposed(cols), by_row })
     }
 
     /// Number of rows.

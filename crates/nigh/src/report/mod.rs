@@ -1,5 +1,6 @@
 //! 9. How results look: tables that align, and plots where a plot says more.
 
+pub mod histogram;
 pub mod layout;
 pub mod plot;
 pub mod table;

@@ -10,7 +10,7 @@ pub use link_prediction::hold_out;
 pub use negatives::{Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 
-use crate::dataset::{BUILT_IN, Dataset, Sample};
+use crate::dataset::{Dataset, Sample, is_name};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::model::{Features, View};
@@ -177,7 +177,6 @@ fn graphs_by_part(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<[V
 
 /// The labels of a sample, without which the task can't be asked.
 fn labels_of<'a>(dataset: &Dataset, sample: &'a Sample, task: Task) -> Result<&'a Arc<[Option<u32>]>> {
-    let is_built_in = BUILT_IN.iter().any(|known| known.0 == dataset.name);
-    let remedy = if is_built_in { "and this graph has none" } else { "give them with --labels FILE" };
+    let remedy = if is_name(&dataset.name) { "and this graph has none" } else { "give them with --labels FILE" };
     sample.labels.as_ref().ok_or_else(|| Error::Data(format!("{task} needs labels; {remedy}")))
 }

@@ -1,0 +1,127 @@
+//! `nigh data`: what graphs there are, and what is in one.
+
+use super::{load, print, print_json};
+use crate::cli::{Data, DataCommand};
+use anyhow::Result;
+use nigh::dataset::paper::{Counts, KNOWN, Known, Origin};
+use nigh::dataset::{BUILT_IN, Folders};
+use nigh::report::histogram::histogram;
+use nigh::report::table::{Table, counted};
+use nigh::{Dataset, Graph};
+use serde_json::json;
+use std::fmt::Write;
+use std::path::Path;
+
+pub fn run(command: &DataCommand, quiet: bool) -> Result<()> {
+    match command {
+        DataCommand::List { data } => list(data.as_deref()),
+        DataCommand::Show { data, json } => show(data, *json, quiet),
+    }
+}
+
+fn list(data: Option<&Path>) -> Result<()> {
+    let folders = Folders::new(data);
+    let mut table = Table::new(&["name", "graphs", "nodes", "edges", "features", "classes", "where"]);
+    let count = |count: usize| if count == 0 { "-".to_string() } else { count.to_string() };
+    for (name, _) in BUILT_IN {
+        let counts = Counts::of(&Dataset::built_in(name)?);
+        let cells = [counts.graphs, counts.nodes, counts.edges, counts.features, counts.classes].map(count);
+        table.row(&[&[name.to_string()], &cells[..], &["built in".to_string()]].concat());
+    }
+    for known in KNOWN {
+        let cells = match known.paper {
+            Some(c) => [c.graphs, c.nodes, c.edges, c.features, c.classes].map(count),
+            None => ["", "", "", "", ""].map(String::from),
+        };
+        let place = match folders.find(known) {
+            Some(folder) => folder.display().to_string(),
+            None => "not here".to_string(),
+        };
+        table.row(&[&[known.name.to_string()], &cells[..], &[place]].concat());
+    }
+    print(&format!(
+        "{table}\nCounts of datasets that are read from files are those of the paper's Table 1; `nigh data show NAME` \
+         measures them.\n"
+    ))
+}
+
+fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
+    let dataset = load(data, quiet)?;
+    let known = Known::named(&data.graph);
+    let counts = Counts::of(&dataset);
+    let facts = Facts::of(&dataset);
+    if as_json {
+        return print_json(&json!({
+            "dataset": dataset.name,
+            "graphs": counts.graphs,
+            "num_nodes": counts.nodes,
+            "num_edges": counts.edges,
+            "num_features": counts.features,
+            "num_classes": counts.classes,
+            "num_components": facts.components,
+            "num_isolated": facts.isolated,
+            "max_degree": facts.max_degree,
+            "weighted": facts.weighted,
+            "labelled": facts.labelled,
+            "notes": dataset.notes,
+        }));
+    }
+    let mut table = match known.and_then(|known| known.paper) {
+        Some(_) => Table::new(&[dataset.name.as_str(), "measured", "paper"]),
+        None => Table::new(&[dataset.name.as_str(), "measured"]),
+    };
+    let mut row = |what: &str, here: usize, paper: fn(Counts) -> usize| {
+        let mut cells = vec![what.to_string(), here.to_string()];
+        cells.extend(known.and_then(|known| known.paper).map(|counts| paper(counts).to_string()));
+        table.row(&cells);
+    };
+    row("graphs", counts.graphs, |c| c.graphs);
+    row("nodes", counts.nodes, |c| c.nodes);
+    row("edges", counts.edges, |c| c.edges);
+    row("features", counts.features, |c| c.features);
+    row("classes", counts.classes, |c| c.classes);
+    let mut text = table.to_string();
+    writeln!(
+        text,
+        "\n{}, {}, largest degree {}{}; {} of {} labelled",
+        counted(facts.components, "component"),
+        counted(facts.isolated, "isolated node"),
+        facts.max_degree,
+        if facts.weighted { ", weighted" } else { "" },
+        facts.labelled,
+        counted(counts.nodes, "node"),
+    )?;
+    if let Some(known) = known {
+        let address = match known.origin {
+            Origin::Folder(address) | Origin::Archive(address) => address,
+        };
+        writeln!(text, "{}\ncleaned: {}\nfrom {address}, under the terms found there", known.about, known.cleaning)?;
+    }
+    let degrees = |graph: &Graph| (0..graph.num_nodes()).map(|node| graph.degree(node)).collect::<Vec<_>>();
+    let all = dataset.samples.iter().flat_map(|sample| degrees(&sample.graph));
+    print(&format!("{text}\ndegree  nodes\n{}", histogram(all)))
+}
+
+/// What is worth knowing before anyone trains.
+struct Facts {
+    components: usize,
+    isolated: usize,
+    max_degree: usize,
+    weighted: bool,
+    labelled: usize,
+}
+
+impl Facts {
+    fn of(dataset: &Dataset) -> Facts {
+        let graphs = || dataset.samples.iter().map(|sample| &sample.graph);
+        let degrees = || graphs().flat_map(|graph| (0..graph.num_nodes()).map(|node| graph.degree(node)));
+        let labels = dataset.samples.iter().flat_map(|sample| sample.labels.iter().flat_map(|labels| labels.iter()));
+        Facts {
+            components: graphs().map(|graph| graph.components(0).len()).sum(),
+            isolated: degrees().filter(|&degree| degree == 0).count(),
+            max_degree: degrees().max().unwrap_or(0),
+            weighted: graphs().any(|graph| graph.is_weighted()),
+            labelled: labels.flatten().count(),
+        }
+    }
+}

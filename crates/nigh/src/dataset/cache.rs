@@ -1,0 +1,320 @@
+//! A dataset in one compact file: the second load of any of them takes milliseconds.
+
+use super::{Customs, Dataset, GivenPairs, GivenSplit, Ids, Sample};
+use crate::atomic;
+use crate::digest::sha256;
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::kernel::{Matrix, SparseMatrix};
+use crate::model::Features;
+use crate::source::SignalScale;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What stands beside the arrays.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    /// Of the files that were converted: other files, other cache.
+    fingerprint: String,
+    /// Of the arrays below.
+    checksum: String,
+    name: String,
+    class_names: Vec<String>,
+    per_class: Option<[usize; 3]>,
+    graphs: Option<[usize; 3]>,
+    unit_signal: bool,
+    notes: Vec<String>,
+    samples: Vec<SampleHeader>,
+    given: Option<GivenKind>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SampleHeader {
+    nodes: usize,
+    features: FeatureKind,
+    /// `null` when nodes are called by their numbers.
+    ids: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum FeatureKind {
+    Constant,
+    Dense(usize),
+    Sparse(usize),
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum GivenKind {
+    Nodes,
+    Pairs,
+}
+
+/// No label.
+const NONE: u32 = u32::MAX;
+
+/// Writes a dataset that was read from files of this fingerprint.
+pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result<()> {
+    let mut arrays = Arrays::default();
+    let mut samples = Vec::new();
+    for (number, sample) in dataset.samples.iter().enumerate() {
+        let (offsets, neighbours, weights) = sample.graph.parts();
+        arrays.put(format!("{number}/offsets"), offsets.iter().map(|&offset| offset as u64));
+        arrays.put(format!("{number}/neighbours"), neighbours.iter().copied());
+        if let Some(weights) = weights {
+            arrays.put(format!("{number}/weights"), weights.iter().copied());
+        }
+        let features = match &sample.features {
+            Features::Constant(_) => FeatureKind::Constant,
+            Features::Dense(matrix) => {
+                arrays.put(format!("{number}/features"), matrix.data().iter().copied());
+                FeatureKind::Dense(matrix.cols())
+            }
+            Features::Sparse(matrix) => {
+                let (offsets, columns, values) = matrix.parts();
+                arrays.put(format!("{number}/feature-offsets"), offsets.iter().map(|&offset| offset as u64));
+                arrays.put(format!("{number}/feature-columns"), columns.iter().copied());
+                arrays.put(format!("{number}/feature-values"), values.iter().copied());
+                FeatureKind::Sparse(matrix.cols())
+            }
+        };
+        if let Some(labels) = &sample.labels {
+            arrays.put(format!("{number}/labels"), labels.iter().map(|label| label.unwrap_or(NONE)));
+        }
+        let ids = match sample.ids.as_ref() {
+            Ids::Numbers(_) => None,
+            Ids::Names(names) => Some(names.clone()),
+        };
+        samples.push(SampleHeader { nodes: sample.graph.num_nodes(), features, ids });
+    }
+    let given = dataset.given.as_ref().map(|given| match given {
+        GivenSplit::Nodes(parts) => {
+            for (part, nodes) in parts.iter().enumerate() {
+                arrays.put(format!("given/{part}"), nodes.iter().copied());
+            }
+            GivenKind::Nodes
+        }
+        GivenSplit::Pairs(parts) => {
+            for (part, pairs) in parts.iter().enumerate() {
+                arrays.put(format!("given/{part}/positive"), pairs.positive.iter().flatten().copied());
+                arrays.put(format!("given/{part}/negative"), pairs.negative.iter().flatten().copied());
+            }
+            GivenKind::Pairs
+        }
+    });
+    let header = Header {
+        fingerprint: fingerprint.to_string(),
+        checksum: arrays.checksum(),
+        name: dataset.name.clone(),
+        class_names: dataset.class_names.clone(),
+        per_class: dataset.customs.per_class,
+        graphs: dataset.customs.graphs,
+        unit_signal: dataset.customs.signal_scale == Some(SignalScale::Unit),
+        notes: dataset.notes.clone(),
+        samples,
+        given,
+    };
+    let header = serde_json::to_string(&header).expect("plain data can be written");
+    atomic::write(path, &arrays.to_bytes(&header)).map_err(Error::io(path))
+}
+
+/// Reads what `write` wrote; `None` if it is not there, of other files, or damaged: then it is made anew.
+pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
+    let bytes = std::fs::read(path).ok()?;
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).ok()?;
+    let header: Header = serde_json::from_str(metadata.metadata().as_ref()?.get("nigh")?).ok()?;
+    if header.fingerprint != fingerprint {
+        return None;
+    }
+    let mut arrays = Arrays::from_bytes(&bytes)?;
+    if arrays.checksum() != header.checksum {
+        return None;
+    }
+    let mut samples = Vec::new();
+    for (number, sample) in header.samples.iter().enumerate() {
+        let offsets = arrays.take_offsets(&format!("{number}/offsets"))?;
+        let neighbours = arrays.take::<u32>(&format!("{number}/neighbours"))?;
+        let weights = arrays.take::<f32>(&format!("{number}/weights"));
+        let graph = Graph::from_parts(offsets, neighbours, weights).ok()?;
+        let features = match sample.features {
+            FeatureKind::Constant => Features::Constant(sample.nodes),
+            FeatureKind::Dense(cols) => {
+                let data = arrays.take::<f32>(&format!("{number}/features"))?;
+                if data.len() != sample.nodes.checked_mul(cols)? {
+                    return None;
+                }
+                Features::Dense(Matrix::from_data(sample.nodes, cols, data).into())
+            }
+            FeatureKind::Sparse(cols) => {
+                let offsets = arrays.take_offsets(&format!("{number}/feature-offsets"))?;
+                let columns = arrays.take::<u32>(&format!("{number}/feature-columns"))?;
+                let values = arrays.take::<f32>(&format!("{number}/feature-values"))?;
+                Features::Sparse(SparseMatrix::from_parts(offsets, columns, values, cols).ok()?.into())
+            }
+        };
+        let label = |label: u32| (label != NONE).then_some(label);
+        let labels = arrays.take::<u32>(&format!("{number}/labels"));
+        let labels = labels.map(|labels| labels.into_iter().map(label).collect::<Arc<[_]>>());
+        let ids = sample.ids.clone().map_or(Ids::Numbers(sample.nodes), Ids::Names).into();
+        samples.push(Sample { graph: graph.into(), features, labels, ids, signal_rows: None });
+    }
+    let given = match header.given {
+        None => None,
+        Some(GivenKind::Nodes) => {
+            let mut part = |part: usize| arrays.take::<u32>(&format!("given/{part}"));
+            Some(GivenSplit::Nodes([part(0)?, part(1)?, part(2)?]))
+        }
+        Some(GivenKind::Pairs) => {
+            let mut pairs = |name: String| Some(arrays.take::<u32>(&name)?.as_chunks::<2>().0.to_vec());
+            let mut part = |part: usize| {
+                Some(GivenPairs {
+                    positive: pairs(format!("given/{part}/positive"))?,
+                    negative: pairs(format!("given/{part}/negative"))?,
+                })
+            };
+            Some(GivenSplit::Pairs([part(0)?, part(1)?]))
+        }
+    };
+    let customs = Customs {
+        signal_scale: header.unit_signal.then_some(SignalScale::Unit),
+        per_class: header.per_class,
+        graphs: header.graphs,
+    };
+    let Header { name, class_names, notes, .. } = header;
+    let dataset = Dataset { name, samples, class_names, customs, given, notes };
+    dataset.check().ok()?;
+    Some(dataset)
+}
+
+/// Arrays of numbers by name, as little-endian bytes.
+#[derive(Default)]
+struct Arrays(BTreeMap<String, (Dtype, Vec<u8>)>);
+
+/// A number that an array can hold.
+trait Number: Sized {
+    const TYPE: Dtype;
+    fn append(self, bytes: &mut Vec<u8>);
+    fn read(bytes: &[u8]) -> Vec<Self>;
+}
+
+macro_rules! number {
+    ($Number:ident, $Type:ident) => {
+        impl Number for $Number {
+            const TYPE: Dtype = Dtype::$Type;
+
+            fn append(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn read(bytes: &[u8]) -> Vec<$Number> {
+                let (words, _) = bytes.as_chunks();
+                words.iter().map(|&word| $Number::from_le_bytes(word)).collect()
+            }
+        }
+    };
+}
+number!(u32, U32);
+number!(u64, U64);
+number!(f32, F32);
+
+impl Arrays {
+    fn put<N: Number>(&mut self, name: String, numbers: impl Iterator<Item = N>) {
+        let mut bytes = Vec::new();
+        numbers.for_each(|number| number.append(&mut bytes));
+        self.0.insert(name, (N::TYPE, bytes));
+    }
+
+    fn take<N: Number>(&mut self, name: &str) -> Option<Vec<N>> {
+        let (kind, bytes) = self.0.remove(name)?;
+        (kind == N::TYPE).then(|| N::read(&bytes))
+    }
+
+    /// Positions, as wide as this machine counts.
+    fn take_offsets(&mut self, name: &str) -> Option<Vec<usize>> {
+        self.take::<u64>(name)?.into_iter().map(|offset| offset.try_into().ok()).collect()
+    }
+
+    fn checksum(&self) -> String {
+        sha256(
+            self.0
+                .iter()
+                .map(|(name, (_, bytes))| format!("{name} {}\n", sha256(bytes)))
+                .collect::<String>()
+                .as_bytes(),
+        )
+    }
+
+    fn to_bytes(&self, header: &str) -> Vec<u8> {
+        let views = self.0.iter().map(|(name, (kind, bytes))| {
+            let len = bytes.len() / (kind.bitsize() / 8);
+            (name.as_str(), TensorView::new(*kind, vec![len], bytes).expect("as many bytes as numbers"))
+        });
+        let notes = HashMap::from([("nigh".to_string(), header.to_string())]);
+        safetensors::serialize(views, Some(notes)).expect("arrays can be written")
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Arrays> {
+        let file = SafeTensors::deserialize(bytes).ok()?;
+        Some(Arrays(file.iter().map(|(name, view)| (name.to_string(), (view.dtype(), view.data().to_vec()))).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TempDir;
+
+    fn datasets() -> Vec<Dataset> {
+        let communities = Dataset::built_in("communities").unwrap();
+        let leaders = Dataset::built_in("leaders").unwrap();
+        let mut rich = communities.clone();
+        let weights: Vec<f32> = (0..3800).map(|at| 1.0 + at as f32).collect();
+        let edges: Vec<[u32; 2]> = rich.samples[0].graph.edges().collect();
+        rich.samples[0].graph = Graph::from_weighted_edges(400, &edges, &weights).unwrap().0.into();
+        let sparse = Matrix::from_fn(400, 50, |i, c| f32::from(i % 50 == c));
+        rich.samples[0].features = Features::from_matrix(sparse);
+        rich.samples[0].ids = Ids::Names((0..400).map(|i| format!("node {i}")).collect()).into();
+        rich.given = Some(GivenSplit::Nodes([vec![1, 2], vec![3], vec![4, 5, 6]]));
+        let mut pairs = leaders.clone();
+        pairs.samples[0].features = Features::Dense(Matrix::from_fn(400, 3, |i, c| (i + c) as f32).into());
+        let free: Vec<[u32; 2]> =
+            (1..400).map(|b| [0, b]).filter(|[a, b]| !pairs.samples[0].graph.has_edge(*a, *b)).collect();
+        let part = |at: usize| GivenPairs { positive: vec![free[at]], negative: vec![free[at + 2], free[at + 4]] };
+        pairs.given = Some(GivenSplit::Pairs([part(0), part(1)]));
+        vec![communities, leaders, rich, pairs]
+    }
+
+    #[test]
+    fn a_dataset_comes_back_as_it_was() {
+        let folder = TempDir::new();
+        let path = folder.path().join("data.nigh");
+        for dataset in datasets() {
+            write(&path, "files", &dataset).unwrap();
+            let back = read(&path, "files").unwrap();
+            assert_eq!(format!("{back:?}"), format!("{dataset:?}"));
+            assert!(read(&path, "other files").is_none());
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_no_dataset() {
+        let folder = TempDir::new();
+        let path = folder.path().join("data.nigh");
+        assert!(read(&path, "files").is_none());
+        write(&path, "files", &datasets()[2]).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for at in (0..whole.len()).step_by(whole.len() / 97) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            std::fs::write(&path, &damaged).unwrap();
+            // A flipped bit in a name or a note is the only one that can go unnoticed.
+            if let Some(dataset) = read(&path, "files") {
+                assert_eq!(dataset.samples[0].graph, datasets()[2].samples[0].graph, "byte {at}");
+            }
+            std::fs::write(&path, &whole[..at]).unwrap();
+            assert!(read(&path, "files").is_none(), "cut at {at}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Where the files of named datasets are looked for: a given folder, then `NIGH_DATA`, then the user's cache.
+
+use super::paper::{Known, Origin};
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// The folders in which datasets are looked for, each with a folder per dataset.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Folders {
+    given: Option<PathBuf>,
+    variable: Option<PathBuf>,
+    cache: Option<PathBuf>,
+}
+
+impl Folders {
+    /// A folder given by the user, if any, then those of the environment.
+    pub fn new(given: Option<&Path>) -> Folders {
+        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = || folder("HOME");
+        let cache = if cfg!(target_os = "windows") {
+            folder("LOCALAPPDATA")
+        } else if cfg!(target_os = "macos") {
+            home().map(|home| home.join("Library/Caches"))
+        } else {
+            folder("XDG_CACHE_HOME").or_else(|| home().map(|home| home.join(".cache")))
+        };
+        Folders {
+            given: given.map(Path::to_path_buf),
+            variable: folder("NIGH_DATA"),
+            cache: cache.map(|cache| cache.join("nigh")),
+        }
+    }
+
+    /// The user's cache, where converted copies are kept.
+    pub fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.given, &self.variable, &self.cache].into_iter().flatten()
+    }
+
+    /// The first folder that holds the dataset.
+    pub fn find(&self, known: &Known) -> Option<PathBuf> {
+        let holds = |folder: &PathBuf| match known.files {
+            [] => folder.join("raw").is_dir(),
+            files => files.iter().all(|file| folder.join(file.name).is_file()),
+        };
+        self.all().map(|folder| folder.join(known.name)).find(holds)
+    }
+
+    /// As `find`; if it is nowhere, the error says where to get it and where to put it.
+    pub fn require(&self, known: &Known) -> Result<PathBuf> {
+        self.find(known).ok_or_else(|| {
+            let name = known.name;
+            let looked: Vec<String> = self.all().map(|folder| folder.join(name).display().to_string()).collect();
+            let files: Vec<&str> = known.files.iter().map(|file| file.name).collect();
+            let what = match known.origin {
+                Origin::Folder(address) => format!("the files {} from {address}", files.join(", ")),
+                Origin::Archive(address) => format!("the content of {address}"),
+            };
+            Error::Data(format!(
+                "{name} is not here; put {what} into one of {}",
+                if looked.is_empty() { "a folder given with --data".to_string() } else { looked.join(", ") }
+            ))
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! The paper's own files, counted. They are looked for in the folder that `NIGH_DATA` names.
+
+use nigh::dataset::{Customs, coauthor, email, ppi};
+use nigh::{Dataset, Features, Result};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Reads a dataset and says how long it took; `None`, said aloud, when it is not there.
+fn load(name: &str, read: impl FnOnce(&Path) -> Result<Dataset>) -> Option<Dataset> {
+    let folder = std::env::var_os("NIGH_DATA").map(|root| PathBuf::from(root).join(name));
+    let Some(folder) = folder.filter(|folder| folder.is_dir()) else {
+        println!("skipped: {name} is not in the folder that NIGH_DATA names");
+        return None;
+    };
+    let start = Instant::now();
+    let dataset = read(&folder).unwrap();
+    println!("{name}: read in {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+    Some(dataset)
+}
+
+fn sizes(dataset: &Dataset) -> Vec<usize> {
+    dataset.samples.iter().map(|sample| sample.graph.num_nodes()).collect()
+}
+
+/// How many nodes each class has.
+fn class_sizes(dataset: &Dataset) -> Vec<usize> {
+    let mut counts = vec![0; dataset.class_names.len()];
+    let labels = dataset.samples.iter().flat_map(|sample| sample.labels.as_ref().unwrap().iter());
+    labels.for_each(|label| counts[label.unwrap() as usize] += 1);
+    counts
+}
+
+#[test]
+fn coauthor_counts_are_those_of_table_1() {
+    for (name, nodes, edges, features, classes, entries) in [
+        ("coauthor-cs", 18_333, 81_894, 6_805, 15, 1_092_079),
+        ("coauthor-physics", 34_493, 247_962, 8_415, 5, 1_137_311),
+    ] {
+        let Some(dataset) = load(name, |folder| coauthor::read(folder, name)) else { continue };
+        assert_eq!((dataset.num_nodes(), dataset.num_edges(), dataset.samples.len()), (nodes, edges, 1));
+        let Features::Sparse(matrix) = &dataset.samples[0].features else { panic!("sparse features") };
+        assert_eq!((matrix.rows(), matrix.cols(), matrix.num_entries()), (nodes, features, entries));
+        for row in 0..nodes {
+            let sum: f32 = matrix.row(row).map(|entry| entry.1).sum();
+            assert!((sum - 1.0).abs() < 1e-4 || matrix.row(row).next().is_none(), "row {row} sums to {sum}");
+        }
+        assert_eq!(dataset.class_names.len(), classes);
+        // Every class has nodes to test with.
+        assert!(class_sizes(&dataset).iter().all(|&size| size > 50));
+        assert_eq!(dataset.samples[0].graph.components(0).len(), 1);
+        assert!(dataset.notes.is_empty(), "no self loops: {:?}", dataset.notes);
+    }
+}
+
+#[test]
+fn email_is_seven_graphs() {
+    let Some(dataset) = load("email", email::read) else { return };
+    assert_eq!(sizes(&dataset), [245, 139, 32, 223, 186, 37, 58]);
+    assert_eq!((dataset.num_nodes(), dataset.num_edges(), dataset.class_names.len()), (920, 7_201, 42));
+    assert_eq!(dataset.customs, Customs { graphs: Some([5, 1, 1]), ..Customs::default() });
+    assert_eq!(dataset.notes[1], "85 nodes in components of at most 10 nodes were left out");
+    for sample in &dataset.samples {
+        let labels = sample.labels.as_ref().unwrap();
+        let mut communities: Vec<u32> = labels.iter().map(|label| label.unwrap()).collect();
+        communities.sort_unstable();
+        communities.dedup();
+        assert_eq!(communities.len(), if labels.len() == 37 { 5 } else { 6 });
+        assert!(communities.iter().all(|department| department / 6 == communities[0] / 6));
+    }
+}
+
+#[test]
+fn ppi_is_twenty_four_graphs() {
+    let Some(dataset) = load("ppi", ppi::read) else { return };
+    let expected = [
+        1546, 1377, 2263, 2339, 1578, 1021, 1823, 2488, 591, 3312, 2401, 1878, 1819, 3480, 2794, 2326, 2650, 2815,
+        3163, 3021, 3195, 3284, 3194, 2300,
+    ];
+    assert_eq!(sizes(&dataset), expected);
+    assert_eq!((dataset.num_nodes(), dataset.num_edges()), (56_658, 793_617));
+    assert_eq!(dataset.customs.graphs, Some([16, 4, 4]));
+    assert!(dataset.notes.iter().any(|note| note.starts_with("25084 self loops")), "{:?}", dataset.notes);
+    for sample in &dataset.samples {
+        let Features::Dense(features) = &sample.features else { panic!("dense features") };
+        assert_eq!(features.shape(), [sample.graph.num_nodes(), 50]);
+        // Fifty times 0.1 is more than 1, so every row is divided by its sum.
+        for row in 0..features.rows() {
+            assert!((features.row(row).iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        }
+    }
+    assert!(dataset.samples[1].ids.name(0).parse::<u32>().unwrap() >= 1554, "the second tissue starts at node 1554");
+}
