@@ -44,7 +44,7 @@ pub enum Command {
     /// Show what SMP is for, on the paper's communities and leaders (in under a minute)
     Demo(Demo),
     /// Train a model on a graph and report how good it is
-    #[command(after_help = TRAIN_EXAMPLES)]
+    #[command(after_help = train_examples())]
     Train(Box<Train>),
     /// Measure a saved model again, on its own graph or on another
     Evaluate(Evaluate),
@@ -62,13 +62,17 @@ pub enum Command {
     },
 }
 
+fn train_examples() -> String {
+    let models: Vec<&str> = nigh::model::catalog::MODELS.iter().map(|model| model.0).collect();
+    format!("{TRAIN_EXAMPLES}\nModels: {}", models.join(", "))
+}
+
 const TRAIN_EXAMPLES: &str = "Examples:
   nigh train communities --task link-prediction --model smp-linear
   nigh train edges.csv --labels labels.csv --task node-classification --out model
   nigh train edges.csv --config settings.toml --out model --resume
 
-Graphs by name: `nigh data list`
-Models: smp-linear, smp-identity, smp-mlp, smp-linear-gcn-feat, smp-linear-gcn-both, sgc, gcn";
+Graphs by name: `nigh data list`";
 
 const PREDICT_EXAMPLES: &str = "Examples:
   nigh predict model edges.csv --pairs pairs.csv
@@ -248,9 +252,9 @@ pub struct Settings {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub clip_norm: Option<f32>,
 
-    /// Positive pairs per step, 0 for all at once [default: 0]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub batch_size: Option<usize>,
+    /// Positive pairs per step, 0 for all at once [default: auto, 65536 for hadamard-mlp]
+    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
+    pub batch_size: Option<Auto<usize>>,
 
     /// Epochs between two evaluations [default: 5]
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]

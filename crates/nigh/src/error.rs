@@ -93,7 +93,8 @@ impl Error {
 /// The nearest of `known`, if any is near enough to be a slip of the finger.
 pub fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     let score = |candidate: &str| strsim::jaro_winkler(&name.to_lowercase(), candidate);
-    let best = known.iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    // The first of equals.
+    let best = known.iter().rev().max_by(|a, b| score(a).total_cmp(&score(b)))?;
     (score(best) > 0.75).then_some(best)
 }
 

@@ -27,7 +27,7 @@
 //! |---|---|---|
 //! | `A`, `N`, `M` | [`Graph`] | who is linked to whom |
 //! | `Ã` | [`Operator::symmetric`] | `(D+I)^-1/2 (A+I) (D+I)^-1/2` |
-//! | `F` | [`model::Features`] | what is known of each node |
+//! | `F` | [`Features`] | what is known of each node |
 //! | `E`, `d` | [`Signal`] | the stochastic matrix and its width |
 //! | `Ẽ = Ã^K E` | [`encoder::Propagated`] | the stochastic representation |
 //! | `F_GNN` | [`encoder::Encoder`] | message passing |
@@ -35,7 +35,8 @@
 //! | `F_de` | [`model::Decoder`] | from two representations to a score |
 //! | `S = Ã^K (Ã^K)^T` | [`graph::proximity`] | walk proximity, and Theorem 2 |
 //!
-//! Nothing later reaches back: data never knows of models, models never of tasks, tasks never of reports.
+//! Nothing later reaches back: data never knows of models, models never of tasks, tasks never of reports. The one
+//! exception is [`Config`], the settings, which tasks read as well.
 
 pub mod dataset;
 pub mod encoder;
@@ -61,12 +62,12 @@ pub mod tensors;
 #[cfg(test)]
 mod testing;
 
-pub use dataset::{Dataset, Ids, Sample};
+pub use dataset::{Dataset, Features, Ids, Sample};
 pub use error::{Error, Result};
 pub use graph::{Graph, Operator};
 pub use kernel::Matrix;
 pub use metric::Metric;
-pub use model::{Decoder, Features, Model, View};
+pub use model::{Decoder, Model, View};
 pub use seeds::{Purpose, Seeds};
 pub use source::{Refresh, Signal, SignalScale};
 pub use task::{Split, Task};

@@ -139,7 +139,8 @@ pub fn hits_at(k: usize, positive: &[f32], negative: &[f32]) -> f64 {
     hits as f64 / positive.len() as f64
 }
 
-/// OGB's rule: the rank of a positive is one plus the negatives above it plus half of those level with it.
+/// The rank of a positive is one plus the negatives above it plus half of those level with it, as OGB counts; here all
+/// positives are ranked among the same negatives.
 pub fn mean_reciprocal_rank(positive: &[f32], negative: &[f32]) -> f64 {
     let mut sorted = negative.to_vec();
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));

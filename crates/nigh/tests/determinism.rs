@@ -28,7 +28,8 @@ fn one_two_and_four_threads_give_the_same_bits() {
 #[test]
 fn the_pair_predictor_and_batches_give_the_same_bits() {
     let dataset = large();
-    let config = Config { decoder: Auto::Is(Decoder::HadamardMlp), batch_size: 4000, clip_norm: 1.0, ..short() };
+    let config =
+        Config { decoder: Auto::Is(Decoder::HadamardMlp), batch_size: Auto::Is(4000), clip_norm: 1.0, ..short() };
     assert_same(&on(1, &dataset, &config), &on(4, &dataset, &config), "hadamard-mlp");
 }
 
@@ -59,7 +60,7 @@ fn an_interrupted_training_ends_as_an_uninterrupted_one() {
         refresh: Auto::Is(Refresh::Resampled),
         epochs: 30,
         repeats: 2,
-        batch_size: 1000,
+        batch_size: Auto::Is(1000),
         decay_at: 20,
         ..short()
     };

@@ -1,8 +1,8 @@
 //! The public files of Planetoid and OGB give the counts that everyone knows them by. Runs where `NIGH_DATA` names a
 //! folder that has them.
 
+use nigh::Features;
 use nigh::dataset::{Dataset, GivenPairs, GivenSplit, ogb, planetoid};
-use nigh::model::Features;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

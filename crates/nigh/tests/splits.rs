@@ -154,7 +154,12 @@ proptest! {
         };
         let split = split(&dataset(vec![sample]), &config, seed).unwrap();
         let parts = [&split.train, &split.valid, &split.test].map(|parts| positive(only(parts)));
-        prop_assert_eq!(parts.iter().map(|part| part.len()).sum::<usize>(), num_edges);
+        // Distinct, so no part holds a pair of another; and never more than there are.
+        let distinct: BTreeSet<[u32; 2]> = parts.concat().iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
+        prop_assert_eq!(distinct.len(), parts.concat().len());
+        let like = (0..labels.len()).flat_map(|a| (a + 1..labels.len()).map(move |b| (a, b)));
+        let possible = like.filter(|&(a, b)| labels[a].is_some() && labels[a] == labels[b]).count();
+        prop_assert_eq!(distinct.len(), num_edges.min(possible));
         let label = |node: u32| labels[node as usize];
         let alike = |&[a, b]: &[u32; 2]| a != b && label(a).is_some() && label(a) == label(b);
         prop_assert!(parts.concat().iter().all(alike));

@@ -49,7 +49,7 @@ fn the_error_of_the_estimate_falls_as_d_grows_and_stays_within_the_bound() {
     let operator = Operator::symmetric(graph.clone());
     let pairs = sample_pairs(&graph, 2, 2000, 5);
     let (epsilon, delta) = (0.05, 0.05);
-    let (max_norm, _) = max_row_norm(&operator, 2);
+    let max_norm = max_row_norm(&operator, 2);
     let enough = sufficient_width(max_norm, epsilon, delta).ceil() as usize;
     for &signal in Signal::ALL {
         let mean_error = |d: usize| {

@@ -40,9 +40,9 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
 }
 
 fn pairs(applied: &mut Applied<'_>, path: &Path) -> Result<String> {
-    let read = read_pairs(path)?;
     let ids = applied.sample.ids.clone();
     let numbers = ids.lookup();
+    let read = read_pairs(path, |name| numbers.contains_key(name))?;
     let mut pairs = Vec::with_capacity(read.len());
     for (line, names) in &read {
         let find = |name: &String| {
@@ -63,7 +63,7 @@ fn links(applied: &mut Applied<'_>, name: &str, options: &Predict, decoder: &str
     let ids = applied.sample.ids.clone();
     let numbers = ids.lookup();
     let node = *numbers.get(name).ok_or_else(|| {
-        let known: Vec<String> = numbers.keys().map(|known| known.to_string()).collect();
+        let known: Vec<String> = (0..ids.len()).map(|node| ids.name(node).into_owned()).collect();
         let nearest = nigh::error::nearest(name, &known).map(|near| format!("; did you mean `{near}`?"));
         anyhow!("node `{name}` is not in the graph{}", nearest.unwrap_or_default())
     })?;

@@ -25,11 +25,14 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         Some(parent) => MadeFolders::above(parent)?,
         None => MadeFolders::default(),
     };
-    if let Some(checkpoint) = checkpoint.as_ref().filter(|checkpoint| checkpoint.path().exists()) {
-        say(&[format!("going on from {}", checkpoint.path().display())], quiet);
+    let resumed = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.path().exists());
+    if let Some(checkpoint) = checkpoint.as_ref().filter(|_| options.resume) {
+        let path = checkpoint.path().display();
+        let note =
+            if resumed { format!("going on from {path}") } else { format!("{path} is not there; starting anew") };
+        say(&[note], quiet);
     }
     let mut bar = Bar::new(config.metric.get(), config.repeats, config.epochs, quiet);
-    let resumed = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.path().exists());
     let outcome = train::train(&dataset, &config, &mut bar, checkpoint.as_ref());
     bar.finish();
     let outcome = outcome.inspect_err(|_| {
@@ -174,7 +177,7 @@ fn json(dataset: &Dataset, config: &Config, outcome: &Outcome, out: Option<&Path
         "num_edges": dataset.num_edges(),
         "num_parameters": outcome.model.weights.num_parameters(),
         "config": config,
-        "out": out,
+        "out": out.map(|out| out.display().to_string()),
     })
 }
 

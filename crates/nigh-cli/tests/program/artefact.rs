@@ -86,7 +86,7 @@ fn evaluating_gives_the_recorded_figures_to_the_last_bit() {
 fn another_graph_is_measured_on_a_split_of_its_own() {
     let folder = trained("--refresh resampled");
     let answer = folder.nigh("evaluate model communities --json");
-    assert!(answer.stderr.contains("measured on a split of its own"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("measured on a split of their own"), "{}", answer.stderr);
     let result = answer.json();
     assert_eq!(result["same_split"], false);
     assert!(result["test"].as_f64().unwrap() > 0.8, "a resampled signal carries over: {result}");

@@ -60,7 +60,15 @@ fn an_epsilon_or_delta_out_of_range_is_refused() {
         folder.refuses(&format!("certify grid --delta {delta}"), 2, &["`delta` is", "between 0 and 1"]);
     }
     folder.refuses("certify grid --epsilon small", 2, &["small", "--epsilon"]);
-    folder.refuses("certify grid --epsilon 1e-9", 2, &["`epsilon` is 0.000000001", "asks for d ="]);
+}
+
+#[test]
+fn a_width_that_nobody_could_measure_is_told_and_a_smaller_one_measured() {
+    let folder = Folder::with(&[("path.txt", "a b\nb c\nc d\n")]);
+    let result = folder.nigh("certify path.txt --epsilon 1e-9 -q --json").json();
+    assert!(result["sufficient_width"].as_f64().unwrap() > 1e18);
+    assert_eq!(result["signal_dim"], 65_536);
+    assert!(result["max_error"].as_f64().unwrap() < 0.1);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use super::{Customs, Dataset, GivenPairs, GivenSplit, Ids, Sample};
 use crate::atomic;
+use crate::dataset::Features;
 use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::kernel::{Matrix, SparseMatrix};
-use crate::model::Features;
 use crate::source::SignalScale;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};

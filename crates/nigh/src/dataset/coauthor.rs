@@ -2,10 +2,10 @@
 
 use super::npy::{Archive, Array};
 use super::{Customs, Dataset, remarks};
+use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
 use crate::kernel::SparseMatrix;
-use crate::model::Features;
 use crate::names::one_of;
 use std::path::Path;
 

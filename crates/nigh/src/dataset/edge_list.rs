@@ -23,12 +23,14 @@ pub(crate) fn read(path: &Path) -> Result<EdgeList> {
     let text = Text::open(path)?;
     let mut list = EdgeList { nodes: Nodes::default(), edges: Vec::new(), weights: None, notes: Vec::new() };
     let mut columns = 0;
+    let mut header = Vec::new();
     for line in text.lines() {
         let line = line?;
         let fields = line.fields();
         if columns == 0 {
             if is_header(&fields) && list.notes.is_empty() {
                 list.notes.push(header_note(path, &line));
+                header = fields;
                 continue;
             }
             columns = fields.len();
@@ -59,17 +61,25 @@ pub(crate) fn read(path: &Path) -> Result<EdgeList> {
     if list.edges.is_empty() {
         return Err(Error::file(path, "no edges; expected lines of two ids"));
     }
+    // Words that name nodes further down were no header after all.
+    if let [first, second] = &header[..]
+        && (list.nodes.find(first).is_some() || list.nodes.find(second).is_some())
+        && list.weights.is_none()
+    {
+        list.edges.push([list.nodes.number(first), list.nodes.number(second)]);
+        list.notes.clear();
+    }
     Ok(list)
 }
 
-/// Pairs of ids to be scored, with the line of each.
-pub fn read_pairs(path: &Path) -> Result<Vec<(usize, [String; 2])>> {
+/// Pairs of ids to be scored, with the line of each. `is_node` tells an id from a word of a header.
+pub fn read_pairs(path: &Path, is_node: impl Fn(&str) -> bool) -> Result<Vec<(usize, [String; 2])>> {
     let text = Text::open(path)?;
     let mut pairs = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line?;
         let fields = line.fields();
-        if at == 0 && is_header(&fields) {
+        if at == 0 && is_header(&fields) && !fields.iter().any(|field| is_node(field)) {
             continue;
         }
         let [source, target, ..] = &fields[..] else {
@@ -85,12 +95,49 @@ pub fn read_pairs(path: &Path) -> Result<Vec<(usize, [String; 2])>> {
 
 /// Whether a first line names its columns: words for them that everyone uses, in both of the first two.
 pub(crate) fn is_header(fields: &[String]) -> bool {
-    const FIRST: [&str; 12] =
-        ["id", "node", "node_id", "nodeid", "source", "src", "from", "source_id", "node1", "u", "head", "name"];
-    const SECOND: [&str; 12] =
-        ["target", "dst", "to", "target_id", "node2", "v", "tail", "label", "class", "category", "y", "group"];
+    const SECOND: [&str; 16] = [
+        "target",
+        "dst",
+        "to",
+        "target_id",
+        "node2",
+        "node_2",
+        "id2",
+        "id_2",
+        "v",
+        "tail",
+        "label",
+        "class",
+        "category",
+        "y",
+        "group",
+        "neighbour",
+    ];
     let [first, second, ..] = fields else { return false };
-    FIRST.contains(&first.to_lowercase().as_str()) && SECOND.contains(&second.to_lowercase().as_str())
+    is_id_word(first) && SECOND.contains(&second.to_lowercase().as_str())
+}
+
+/// A word that everyone uses for a column of ids.
+pub(crate) fn is_id_word(word: &str) -> bool {
+    const WORDS: [&str; 16] = [
+        "id",
+        "node",
+        "node_id",
+        "nodeid",
+        "source",
+        "src",
+        "from",
+        "source_id",
+        "node1",
+        "node_1",
+        "id1",
+        "id_1",
+        "u",
+        "head",
+        "name",
+        "",
+    ];
+    WORDS.contains(&word.to_lowercase().as_str())
 }
 
 /// A text file, cut into lines with care.
@@ -222,6 +269,16 @@ mod tests {
         let list = read(&path).unwrap();
         assert_eq!(list.nodes.names, ["New York", "Paris, France"]);
         assert_eq!(list.weights, Some(vec![2.5]));
+    }
+
+    #[test]
+    fn a_header_is_none_if_its_words_are_nodes() {
+        let (_folder, path) = written(b"u v\nv w\nw u\n");
+        let list = read(&path).unwrap();
+        assert_eq!((list.edges.len(), list.notes.len()), (3, 0));
+        let (_folder, path) = written(b"node_1,node_2\n1,2\n2,3\n");
+        let list = read(&path).unwrap();
+        assert_eq!((list.edges.len(), list.notes.len()), (2, 1));
     }
 
     #[test]

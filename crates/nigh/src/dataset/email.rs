@@ -2,9 +2,9 @@
 
 use super::edge_list::{Line, Text};
 use super::{Customs, Dataset, Ids, Nodes, Sample};
+use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Component, Graph};
-use crate::model::Features;
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -4,6 +4,7 @@ mod cache;
 pub mod coauthor;
 pub mod edge_list;
 pub mod email;
+mod features;
 mod folders;
 pub mod generate;
 pub mod npy;
@@ -15,11 +16,11 @@ pub mod ppi;
 mod table;
 mod torch;
 
+pub use features::Features;
 pub use folders::Folders;
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
-use crate::model::Features;
 use crate::names::one_of;
 use crate::source::SignalScale;
 use paper::{KNOWN, Known};
@@ -348,7 +349,10 @@ impl Dataset {
     /// The same data with nodes in the order in which a model first met them, and new nodes behind; also the number
     /// of nodes that the model knows. Each known node keeps its signal, whatever the order of the lines in a file.
     pub fn aligned(&self, known: &Ids) -> Result<(Dataset, usize)> {
-        let [sample] = &self.samples[..] else { return Ok((self.clone(), 0)) };
+        let [sample] = &self.samples[..] else {
+            // Nodes of several graphs are known by their places.
+            return Ok((self.clone(), self.num_nodes()));
+        };
         let numbers = known.lookup();
         let mut order: Vec<(u32, u32)> = Vec::with_capacity(sample.ids.len());
         let mut next_new = known.len() as u32;
@@ -362,6 +366,9 @@ impl Dataset {
                 }),
                 node as u32,
             ));
+        }
+        if order.iter().enumerate().all(|(at, &(row, _))| row as usize == at) {
+            return Ok((self.clone(), num_known));
         }
         order.sort_unstable();
         let nodes: Vec<u32> = order.iter().map(|entry| entry.1).collect();

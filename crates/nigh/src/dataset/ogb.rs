@@ -7,10 +7,10 @@
 use super::pickle::MAX_BYTES;
 use super::pickle::numpy::Array;
 use super::{Dataset, GivenPairs, GivenSplit, remarks, torch};
+use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::kernel::Matrix;
-use crate::model::Features;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

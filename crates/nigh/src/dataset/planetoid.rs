@@ -7,10 +7,10 @@
 use super::pickle::numpy::{Array, Rows, integers, sparse_rows};
 use super::pickle::{self, Id, Pickle, read_file};
 use super::{Customs, Dataset, GivenSplit, Ids, Sample};
+use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::kernel::SparseMatrix;
-use crate::model::Features;
 use std::path::{Path, PathBuf};
 
 /// The public split validates with as many nodes behind the training part.

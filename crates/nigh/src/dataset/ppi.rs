@@ -2,10 +2,10 @@
 
 use super::npy;
 use super::{Customs, Dataset, Ids, Sample};
+use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::kernel::Matrix;
-use crate::model::Features;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;

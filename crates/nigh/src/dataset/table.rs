@@ -1,10 +1,10 @@
 //! Features and labels: a line per node, its id first.
 
 use super::Nodes;
-use super::edge_list::{Text, header_note, is_header};
+use super::edge_list::{Text, header_note, is_header, is_id_word};
+use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::kernel::Matrix;
-use crate::model::Features;
 use std::path::Path;
 
 /// Feature rows in the order of the file.
@@ -23,11 +23,14 @@ pub(crate) fn read_features(path: &Path, nodes: &mut Nodes) -> Result<FeatureRow
     for (at, line) in text.lines().enumerate() {
         let line = line?;
         let fields = line.fields();
-        if at == 0 && names_columns(&fields) && nodes.find(&fields[0]).is_none() {
+        if at == 0 && (names_columns(&fields) || is_id_word(&fields[0])) && nodes.find(&fields[0]).is_none() {
             notes.push(header_note(path, &line));
             continue;
         }
         let [id, numbers @ ..] = &fields[..] else { unreachable!("a line has one field at least") };
+        if id.is_empty() {
+            return Err(line.error("column 1 is empty; expected the id of a node"));
+        }
         if numbers.is_empty() {
             return Err(line.error(format!("`{id}` is one column; expected an id and its features")));
         }

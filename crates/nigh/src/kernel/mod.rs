@@ -43,17 +43,18 @@ fn sum_over_row_blocks(
     cost_per_row: usize,
     partial: impl Fn(usize, usize, &mut [f32]) + Sync,
 ) {
-    const ROWS: usize = 4 * ROWS_PER_TASK;
+    // At most 64 partial sums, whatever the number of rows.
+    let rows_per_block = (4 * ROWS_PER_TASK).max(num_rows.div_ceil(64));
     total.fill(0.0);
-    let num_blocks = num_rows.div_ceil(ROWS);
+    let num_blocks = num_rows.div_ceil(rows_per_block);
     if num_blocks == 0 || total.is_empty() {
         return;
     }
     scratch.clear();
     scratch.resize(num_blocks * total.len(), 0.0);
     let run = |(block, sum): (usize, &mut [f32])| {
-        let first = block * ROWS;
-        partial(first, ROWS.min(num_rows - first), sum);
+        let first = block * rows_per_block;
+        partial(first, rows_per_block.min(num_rows - first), sum);
     };
     if num_rows * cost_per_row < WORTH_A_THREAD {
         scratch.chunks_mut(total.len()).enumerate().for_each(run);

@@ -11,11 +11,16 @@ use rayon::prelude::*;
 pub struct Incidence {
     offsets: Vec<u32>,
     others: Vec<u32>,
-    /// The pair behind each entry of `others`.
-    pairs: Vec<u32>,
+    /// The pair behind each entry of `others`, for those who ask.
+    pairs: Option<Vec<u32>>,
 }
 
 impl Incidence {
+    /// One that also remembers which pair an entry belongs to.
+    pub fn with_pairs() -> Incidence {
+        Incidence { pairs: Some(Vec::new()), ..Incidence::default() }
+    }
+
     /// Sorts the ends of `pairs` by node and keeps the storage of the last time.
     pub fn rebuild(&mut self, num_nodes: usize, pairs: &[[u32; 2]]) {
         assert!(pairs.len() <= u32::MAX as usize / 2, "more pairs than 32 bits can number");
@@ -24,13 +29,17 @@ impl Incidence {
         pairs.iter().flatten().for_each(|&node| self.offsets[node as usize + 2] += 1);
         (2..num_nodes + 2).for_each(|at| self.offsets[at] += self.offsets[at - 1]);
         self.others.resize(2 * pairs.len(), 0);
-        self.pairs.resize(2 * pairs.len(), 0);
+        if let Some(numbers) = &mut self.pairs {
+            numbers.resize(2 * pairs.len(), 0);
+        }
         for (pair, &[a, b]) in pairs.iter().enumerate() {
             for (node, other) in [(a, b), (b, a)] {
                 // One place ahead while filling, which leaves the offsets right at the end.
                 let slot = &mut self.offsets[node as usize + 1];
                 self.others[*slot as usize] = other;
-                self.pairs[*slot as usize] = pair as u32;
+                if let Some(numbers) = &mut self.pairs {
+                    numbers[*slot as usize] = pair as u32;
+                }
                 *slot += 1;
             }
         }
@@ -169,13 +178,14 @@ pub fn hadamard(h: &Matrix, pairs: &[[u32; 2]], out: &mut Matrix) {
 /// The gradient of `hadamard` with respect to `h`: `g_i = Σ_(p∋i) gradient_p ⊙ h_j`.
 pub fn hadamard_gradient(h: &Matrix, incidence: &Incidence, pair_gradient: &Matrix, gradient: &mut Matrix) {
     let [rows, width] = h.shape();
+    let pairs = incidence.pairs.as_ref().expect("an incidence that remembers its pairs");
     gradient.reshape(rows, width);
     let cost = width * (1 + 4 * incidence.num_pairs() / rows.max(1));
     for_row_blocks(gradient.data_mut(), width, cost, |first, rows| {
         for (at, g) in rows.chunks_exact_mut(width).enumerate() {
             g.fill(0.0);
             for entry in incidence.range(first + at) {
-                let (other, pair) = (incidence.others[entry] as usize, incidence.pairs[entry] as usize);
+                let (other, pair) = (incidence.others[entry] as usize, pairs[entry] as usize);
                 let sent = h.row(other).iter().zip(pair_gradient.row(pair));
                 g.iter_mut().zip(sent).for_each(|(g, (h, p))| *g += h * p);
             }
@@ -221,7 +231,7 @@ mod tests {
     #[test]
     fn the_gradient_of_the_hadamard_product_is_gathered_right() {
         let pairs = [[0, 1], [1, 2], [3, 3]];
-        let mut incidence = Incidence::default();
+        let mut incidence = Incidence::with_pairs();
         incidence.rebuild(4, &pairs);
         let upstream = Matrix::from_fn(3, 2, |p, c| (p + 2 * c) as f32 - 0.7);
         check_loss_gradient([4, 2], |h, gradient| {

@@ -117,7 +117,14 @@ impl Predictor {
             }
             fan_in = fan_out;
         }
-        Predictor { tape, product, score: x, positive: Vec::new(), pairs: Vec::new(), incidence: Incidence::default() }
+        Predictor {
+            tape,
+            product,
+            score: x,
+            positive: Vec::new(),
+            pairs: Vec::new(),
+            incidence: Incidence::with_pairs(),
+        }
     }
 
     fn loss(

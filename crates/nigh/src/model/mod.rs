@@ -7,8 +7,9 @@ mod view;
 
 pub use decoder::Decoder;
 pub use head::Head;
-pub use view::{Features, View};
+pub use view::View;
 
+use crate::dataset::Features;
 use crate::encoder::{Encoder, Input, Scope};
 use crate::error::{Error, Result};
 use crate::kernel::Matrix;
@@ -146,7 +147,7 @@ impl Model {
         let mut branches = Vec::new();
         for branch in &self.architecture.branches {
             let input = match branch.source {
-                Source::Features => view.features.input(&mut tape),
+                Source::Features => feature_input(&view.features, &mut tape),
                 Source::Signal => {
                     let signal = Stochastic {
                         signal: shape.signal,
@@ -187,6 +188,15 @@ impl Model {
         let mut recording = self.record(view);
         recording.evaluate(self, draw);
         recording.tape.value(recording.output).clone()
+    }
+}
+
+/// What enters a branch over the features.
+fn feature_input(features: &Features, tape: &mut Tape) -> Input {
+    match features {
+        Features::Constant(rows) => Input::Dense(tape.constant(Matrix::ones(*rows, 1)), 1),
+        Features::Dense(matrix) => Input::Dense(tape.constant(matrix.as_ref().clone()), matrix.cols()),
+        Features::Sparse(matrix) => Input::Sparse(matrix.clone()),
     }
 }
 

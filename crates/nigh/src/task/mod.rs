@@ -10,10 +10,10 @@ pub use link_prediction::hold_out;
 pub use negatives::{Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 
-use crate::dataset::{Dataset, Sample, is_name};
+use crate::dataset::{Dataset, Features, Sample, is_name};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::model::{Features, View};
+use crate::model::View;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
 use crate::train::Config;
@@ -128,11 +128,17 @@ impl Split {
     /// A fingerprint of everything that is asked and seen.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
+        let mut seen: Vec<&Arc<View>> = Vec::new();
         for (name, parts) in [("train", &self.train), ("valid", &self.valid), ("test", &self.test)] {
             for part in parts {
                 hash.update(name);
                 hash.update(part.view.graph.to_le_bytes());
-                hash.update(part.view.graph().digest());
+                // Parts of one graph share their view.
+                if !seen.iter().any(|view| Arc::ptr_eq(view, &part.view)) {
+                    seen.push(&part.view);
+                    hash.update(part.view.graph().digest());
+                    hash.update(part.view.features.digest());
+                }
                 match &part.question {
                     Question::Nodes { nodes, labels } => {
                         nodes.iter().chain(labels).for_each(|number| hash.update(number.to_le_bytes()));
@@ -177,6 +183,6 @@ fn graphs_by_part(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<[V
 
 /// The labels of a sample, without which the task can't be asked.
 fn labels_of<'a>(dataset: &Dataset, sample: &'a Sample, task: Task) -> Result<&'a Arc<[Option<u32>]>> {
-    let remedy = if is_name(&dataset.name) { "and this graph has none" } else { "give them with --labels FILE" };
-    sample.labels.as_ref().ok_or_else(|| Error::Data(format!("{task} needs labels; {remedy}")))
+    let remedy = if is_name(&dataset.name) { ", and this graph has none" } else { "; give them with --labels FILE" };
+    sample.labels.as_ref().ok_or_else(|| Error::Data(format!("{task} needs labels{remedy}")))
 }

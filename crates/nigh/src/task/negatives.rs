@@ -69,6 +69,47 @@ pub struct PairSampler {
     nodes: Option<Arc<[u32]>>,
     num_nodes: usize,
     rule: Rule,
+    /// For `Rule::Unlike`, which would refuse nearly every draw where one class is nearly all.
+    classes: Option<Arc<Classes>>,
+}
+
+/// The nodes to draw from by class, so that two of different classes are drawn without a refusal.
+#[derive(Debug)]
+struct Classes {
+    /// Sorted by class.
+    nodes: Vec<u32>,
+    /// Where each class starts, and the end.
+    starts: Vec<usize>,
+    /// Pairs with a first node in this class or one before.
+    pairs: Vec<u64>,
+}
+
+impl Classes {
+    fn new(mut nodes: Vec<u32>, labels: &[Option<u32>]) -> Classes {
+        nodes.sort_by_key(|&node| labels[node as usize]);
+        let changes = |at: &usize| *at == 0 || labels[nodes[*at] as usize] != labels[nodes[at - 1] as usize];
+        let mut starts: Vec<usize> = (0..nodes.len()).filter(changes).collect();
+        starts.push(nodes.len());
+        let pairs = starts.windows(2).scan(0u64, |sum, class| {
+            let size = class[1] - class[0];
+            *sum += size as u64 * (nodes.len() - size) as u64;
+            Some(*sum)
+        });
+        Classes { pairs: pairs.collect(), nodes, starts }
+    }
+
+    /// Every ordered pair of different classes is as likely as any other.
+    fn pair(&self, stream: Stream, number: u64) -> [u32; 2] {
+        let w = stream.at_pair(number, 0);
+        let total = *self.pairs.last().expect("two classes at least");
+        let chosen = below(w[0], w[1], total);
+        let class = self.pairs.partition_point(|&end| end <= chosen);
+        let (start, end) = (self.starts[class], self.starts[class + 1]);
+        let first = start + below(w[2], 0, (end - start) as u64) as usize;
+        let second = below(w[3], 0, (self.nodes.len() - (end - start)) as u64) as usize;
+        let second = if second >= start { second + (end - start) } else { second };
+        [self.nodes[first], self.nodes[second]]
+    }
 }
 
 /// After so many refused draws the pairs are searched one by one: some graphs have hardly any non-edge.
@@ -77,13 +118,17 @@ const MOST_TRIES: u64 = 256;
 impl PairSampler {
     /// From all nodes.
     pub fn new(num_nodes: usize, rule: Rule) -> PairSampler {
-        PairSampler { nodes: None, num_nodes, rule }
+        PairSampler { nodes: None, num_nodes, rule, classes: None }
     }
 
     /// From some of the nodes.
     pub fn among(nodes: Vec<u32>, num_nodes: usize, rule: Rule) -> PairSampler {
         let all = nodes.len() == num_nodes;
-        PairSampler { nodes: (!all).then(|| nodes.into()), num_nodes, rule }
+        let classes = match &rule {
+            Rule::Unlike(labels) => Some(Classes::new(nodes.clone(), labels).into()),
+            _ => None,
+        };
+        PairSampler { nodes: (!all).then(|| nodes.into()), num_nodes, rule, classes }
     }
 
     /// `count` pairs, into storage that is there already.
@@ -99,6 +144,9 @@ impl PairSampler {
 
     /// The pair of a number: the first of its draws that the rule allows.
     fn pair(&self, stream: Stream, number: u64) -> [u32; 2] {
+        if let Some(classes) = &self.classes {
+            return classes.pair(stream, number);
+        }
         let drawn = (0..MOST_TRIES).map(|attempt| self.drawn(stream, number, attempt));
         let found = drawn.into_iter().find(|&pair| self.rule.allows(pair));
         found.unwrap_or_else(|| self.next_allowed(self.drawn(stream, number, MOST_TRIES)))
@@ -193,6 +241,22 @@ mod tests {
         // Only one direction is checked, so half of the edges slip through.
         let loose = share_of_edges(Rule::NotListed(graph.clone()));
         assert!(loose > 0.3 * density && loose < 0.8 * density, "{loose} of {density}");
+    }
+
+    #[test]
+    fn pairs_of_different_classes_are_all_alike_likely_however_small_a_class() {
+        // Two nodes among a thousand, at the end.
+        let label = |i: u32| if i >= 998 { Some(1) } else { Some(0) };
+        let labels: Arc<[Option<u32>]> = (0..1000).map(label).collect();
+        let sampler = PairSampler::among((0..1000).collect(), 1000, Rule::Unlike(labels.clone()));
+        let mut pairs = Vec::new();
+        sampler.draw(stream(3), 20_000, &mut pairs);
+        assert!(pairs.iter().all(|&[a, b]| labels[a as usize] != labels[b as usize]));
+        let share = |node: u32| pairs.iter().filter(|pair| pair.contains(&node)).count() as f64 / 20_000.0;
+        assert!((share(998) - 0.5).abs() < 0.02 && (share(999) - 0.5).abs() < 0.02);
+        let first = pairs.iter().filter(|pair| pair[0] >= 998).count() as f64 / 20_000.0;
+        assert!((first - 0.5).abs() < 0.02, "{first}");
+        assert!((0..998).all(|node| share(node) < 0.004));
     }
 
     #[test]

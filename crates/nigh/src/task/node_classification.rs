@@ -70,7 +70,23 @@ fn split_by_graph(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Sp
         Ok(Part { view, question: Question::Nodes { nodes, labels } })
     };
     let parts = |graphs: &[usize]| graphs.iter().map(part).collect::<Result<Vec<_>>>();
-    Ok(Split { train: parts(&graphs[0])?, valid: parts(&graphs[1])?, test: parts(&graphs[2])? })
+    let split = Split { train: parts(&graphs[0])?, valid: parts(&graphs[1])?, test: parts(&graphs[2])? };
+    let classes = |parts: &[Part]| -> BTreeSet<u32> {
+        let labels = |part: &Part| match &part.question {
+            Question::Nodes { labels, .. } => labels.clone(),
+            Question::Pairs { .. } => Vec::new(),
+        };
+        parts.iter().flat_map(labels).collect()
+    };
+    let learnt = classes(&split.train);
+    for (name, parts) in [("validation", &split.valid), ("test", &split.test)] {
+        if learnt.is_disjoint(&classes(parts)) {
+            return Err(Error::Data(format!(
+                "no class of the {name} graphs occurs in a training graph; nothing can be learnt about them"
+            )));
+        }
+    }
+    Ok(split)
 }
 
 fn sizes_in_class(total: usize, config: &Config, class: &str) -> Result<[usize; 3]> {

@@ -8,6 +8,7 @@ use crate::model::View;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds, below};
 use crate::train::Config;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 named! {
@@ -36,10 +37,7 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
         }
         let mut positive = match config.same_label_pairs.get() {
             SameLabelPairs::All => all_pairs(&classes),
-            SameLabelPairs::Sampled => {
-                let stream_seeds = (seeds, number as u64);
-                sampled_pairs(&classes, sample.graph.num_edges(), stream_seeds)?
-            }
+            SameLabelPairs::Sampled => sampled_pairs(&classes, sample.graph.num_edges(), (seeds, number as u64))?,
         };
         seeds.rng(Purpose::Split, &[number as u64]).shuffle(&mut positive);
         let [train, valid, _] = sizes(positive.len(), config, "pairs of nodes with the same label")?;
@@ -107,7 +105,8 @@ fn all_pairs(classes: &[Vec<u32>]) -> Vec<[u32; 2]> {
     pairs
 }
 
-/// A pair is drawn among all pairs alike: the class by its number of pairs, then two different members of it.
+/// Distinct pairs, drawn among all pairs alike: the class by its number of pairs, then two different members of it. What
+/// is drawn twice would stand in two parts of the split.
 fn sampled_pairs(classes: &[Vec<u32>], count: usize, (seeds, number): (Seeds, u64)) -> Result<Vec<[u32; 2]>> {
     let pairs_in = |class: &Vec<u32>| class.len() as u64 * (class.len() as u64).saturating_sub(1) / 2;
     let ends: Vec<u64> = classes
@@ -131,5 +130,13 @@ fn sampled_pairs(classes: &[Vec<u32>], count: usize, (seeds, number): (Seeds, u6
         let b = if b >= a { b + 1 } else { b };
         [class[a], class[b]]
     };
-    Ok((0..count as u64).map(pair).collect())
+    if total <= 2 * count as u64 {
+        let mut pairs = all_pairs(classes);
+        stream.rng().shuffle(&mut pairs);
+        pairs.truncate(count);
+        return Ok(pairs);
+    }
+    let mut seen = HashSet::with_capacity(count);
+    let fresh = (0..).map(pair).filter(|&[a, b]| seen.insert([a.min(b), a.max(b)]));
+    Ok(fresh.take(count).collect())
 }

@@ -27,6 +27,8 @@ pub(super) struct Keeper<'a> {
     /// Of configuration and data, which do not change while they are trained.
     fingerprint: String,
     written: Cell<Instant>,
+    /// How long the last write took.
+    cost: Cell<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -73,10 +75,13 @@ impl Checkpoint {
         for sample in &dataset.samples {
             text += &sample.graph.digest();
             text += &sample.features.digest();
-            text += &format!("{:?}", sample.labels);
+            let labels = sample.labels.iter().flat_map(|labels| labels.iter());
+            let labels: Vec<u8> = labels.flat_map(|label| label.unwrap_or(u32::MAX).to_le_bytes()).collect();
+            text += &digest::sha256(&labels);
         }
+        text += &format!("{:?} {:?} {:?}", dataset.class_names, dataset.customs, dataset.given);
         let fingerprint = digest::sha256(text.as_bytes());
-        Keeper { checkpoint: self, fingerprint, written: Cell::new(Instant::now()) }
+        Keeper { checkpoint: self, fingerprint, written: Cell::new(Instant::now()), cost: Cell::default() }
     }
 }
 
@@ -84,12 +89,14 @@ impl Keeper<'_> {
     pub(super) fn save_if_due(&self, job: &Job, trainer: &Trainer<'_>) -> Result<()> {
         let due = match self.checkpoint.every {
             Every::Epochs(epochs) => trainer.epoch.is_multiple_of(epochs),
-            Every::Time(time) => self.written.get().elapsed() >= time,
+            // Writing must not take more than a twentieth of the time.
+            Every::Time(time) => self.written.get().elapsed() >= time.max(20 * self.cost.get()),
         };
         if due { self.save(job, Some(trainer)) } else { Ok(()) }
     }
 
     pub(super) fn save(&self, job: &Job, trainer: Option<&Trainer<'_>>) -> Result<()> {
+        let started = Instant::now();
         let mut tensors = Tensors::new();
         let mut put = |group: &str, matrices: &mut dyn Iterator<Item = &Matrix>| {
             for (at, matrix) in matrices.enumerate() {
@@ -115,6 +122,7 @@ impl Keeper<'_> {
         let bytes = tensors::to_bytes(&tensors, &[("nigh", &text)]);
         let path = &self.checkpoint.path;
         atomic::write_as_only_writer(path, &bytes).map_err(Error::io(path))?;
+        self.cost.set(started.elapsed());
         self.written.set(Instant::now());
         Ok(())
     }

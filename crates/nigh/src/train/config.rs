@@ -65,8 +65,9 @@ pub struct Config {
     /// Longest gradient over all weights together; 0 for any length.
     #[serde(serialize_with = "as_typed")]
     pub clip_norm: f32,
-    /// Positive pairs per step; 0 for all at once.
-    pub batch_size: usize,
+    /// Positive pairs per step, 0 for all at once; `auto` is 0, or 65,536 for the pair predictor, whose memory grows with
+    /// them.
+    pub batch_size: Auto<usize>,
     /// Epochs between two evaluations; the last epoch is always evaluated.
     pub evaluate_every: usize,
     /// Runs with seeds `seed`, `seed + 1`, ...
@@ -114,7 +115,7 @@ impl Default for Config {
             decay_at: 200,
             decay_factor: 0.1,
             clip_norm: 0.0,
-            batch_size: 0,
+            batch_size: Auto::Auto,
             evaluate_every: 5,
             repeats: 5,
             seed: 1,
@@ -218,6 +219,8 @@ impl Config {
             Protocol::Strict => (Decoder::Cosine, Negatives::Exact),
         };
         self.decoder = self.decoder.or(decoder);
+        let at_once = if self.decoder.get() == Decoder::HadamardMlp { 1 << 16 } else { 0 };
+        self.batch_size = self.batch_size.or(at_once);
         self.train_negatives = self.train_negatives.or(negatives);
         self.evaluation_negatives = self.evaluation_negatives.or(negatives);
         let asks_pairs = self.task.asks_pairs();
@@ -230,6 +233,12 @@ impl Config {
         self.train_per_class = self.train_per_class.or(train);
         self.valid_per_class = self.valid_per_class.or(if train > 0 { valid } else { self.train_per_class.get() });
         self.test_per_class = self.test_per_class.or(test);
+        let counts = [("valid-per-class", self.valid_per_class), ("test-per-class", self.test_per_class)];
+        if let Some((name, count)) = counts.into_iter().find(|(_, count)| count.get() > 0)
+            && self.train_per_class.get() == 0
+        {
+            return Err(Error::setting(name, count, "it counts only together with train-per-class"));
+        }
         if self.train_per_class.get() > 0 && self.valid_per_class.get() == 0 {
             return Err(Error::setting("valid-per-class", 0, "the best epoch is chosen on validation nodes"));
         }
@@ -241,6 +250,16 @@ impl Config {
             return Err(Error::setting("model", &self.model, problem));
         }
         Ok(self)
+    }
+
+    /// This configuration, if it is one that `resolve` gave.
+    pub(crate) fn checked_as_resolved(self) -> Result<Config> {
+        self.check()?;
+        let table = toml::Table::try_from(&self).expect("a configuration can be written");
+        match table.iter().find(|(_, value)| value.as_str() == Some("auto")) {
+            Some((key, _)) => Err(Error::Data(format!("`{key}` is still auto"))),
+            None => Ok(self),
+        }
     }
 
     /// Each value on its own; what depends on several is checked in `resolve`.
@@ -255,13 +274,14 @@ impl Config {
             ("repeats", self.repeats, 1 << 16),
         ];
         let most = MOST;
-        let at_most = [("decay-at", self.decay_at), ("batch-size", self.batch_size)];
-        let per_class = [
+        let at_most = [("decay-at", self.decay_at)];
+        let choices = [
+            ("batch-size", self.batch_size),
             ("train-per-class", self.train_per_class),
             ("valid-per-class", self.valid_per_class),
             ("test-per-class", self.test_per_class),
         ];
-        let chosen = per_class.into_iter().filter_map(|(name, count)| match count {
+        let chosen = choices.into_iter().filter_map(|(name, count)| match count {
             Auto::Is(count) => Some((name, count)),
             Auto::Auto => None,
         });

@@ -340,8 +340,8 @@ impl<'a> Trainer<'a> {
 
     fn num_batches(&self, part: usize) -> usize {
         match &self.split.train[part].question {
-            Question::Pairs { positive, .. } if self.config.batch_size > 0 => {
-                positive.len().div_ceil(self.config.batch_size)
+            Question::Pairs { positive, .. } if self.config.batch_size.get() > 0 => {
+                positive.len().div_ceil(self.config.batch_size.get())
             }
             _ => 1,
         }
@@ -351,13 +351,14 @@ impl<'a> Trainer<'a> {
     fn choose_pairs(&mut self, part: usize, batch: usize) {
         let Part { view, question: Question::Pairs { positive, negative } } = &self.split.train[part] else { return };
         let mut count = positive.len();
-        if self.config.batch_size > 0 {
+        let batch_size = self.config.batch_size.get();
+        if batch_size > 0 {
             if batch == 0 {
                 self.positive.clone_from(positive);
                 let address = [self.epoch as u64, part as u64];
                 self.model.seeds().rng(Purpose::Order, &address).shuffle(&mut self.positive);
             }
-            let pairs = self.positive.chunks(self.config.batch_size).nth(batch).expect("a batch that was counted");
+            let pairs = self.positive.chunks(batch_size).nth(batch).expect("a batch that was counted");
             self.decoders[part].expect(view.graph().num_nodes(), pairs);
             count = pairs.len();
         }

@@ -72,7 +72,7 @@ impl Embedding {
 
     fn to_csv(&self) -> String {
         let mut text = "id".to_string();
-        (0..self.matrix.cols()).for_each(|column| write!(text, ",{column}").expect("memory can be written"));
+        (0..self.matrix.cols()).for_each(|column| write!(text, ",h{column}").expect("memory can be written"));
         text.push('\n');
         for (row, name) in self.names().enumerate() {
             text += &csv_field(&name);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn csv_keeps_names_and_bits() {
-        assert_eq!(example().to_csv(), "id,0,1,2\na,0.1,-2,0.000000003\n\"Paris, \"\"F\"\"\",1,0,0.5\n");
+        assert_eq!(example().to_csv(), "id,h0,h1,h2\na,0.1,-2,0.000000003\n\"Paris, \"\"F\"\"\",1,0,0.5\n");
     }
 
     #[test]

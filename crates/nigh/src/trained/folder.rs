@@ -111,12 +111,15 @@ impl Trained {
             }
             Ok(bytes)
         };
-        checked(MODEL)?;
+        for name in [MODEL, CARD] {
+            checked(name)?;
+        }
         let text = |name: &str| -> Result<String> {
             String::from_utf8(checked(name)?).map_err(|_| refused(format!("{name} is damaged: not UTF-8 text")))
         };
         let table = text(CONFIG)?.parse().map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
-        let config = Config::from_table(table)?;
+        let config = Config::from_table(table).and_then(Config::checked_as_resolved);
+        let config = config.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
         let ids = match manifest.numbered_nodes {
             Some(count) => checked(IDS).map(|_| Ids::Numbers(count))?,
             None => {

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Matrix, softmax};
 use crate::model::Model;
 use crate::model::decoder::PairDecoder;
+use crate::report::table::counted;
 use crate::seeds::Seeds;
 use crate::source::Refresh;
 use crate::task::Task;
@@ -164,7 +165,14 @@ impl Trained {
         if dataset.samples.len() != 1 {
             return Err(Error::Data(format!("{} graphs; one at a time can be embedded", dataset.samples.len())));
         }
-        let (aligned, notes) = self.align(dataset)?;
+        let (aligned, mut notes) = self.align(dataset)?;
+        if graph_digest(&aligned) != self.summary.graph {
+            notes.push(format!(
+                "not the graph of the training, which had {} and {}",
+                counted(self.summary.num_nodes, "node"),
+                counted(self.summary.num_edges, "edge"),
+            ));
+        }
         let sample = aligned.samples.into_iter().next().expect("one graph");
         let view = self.config.task.whole_view(&sample, 0)?;
         let draw = self.run().best_epoch as u64;
@@ -186,7 +194,9 @@ impl Trained {
         let split = self.config.task.split(&aligned, &self.config, Seeds::new(self.run().seed))?;
         let same_split = split.digest() == self.run().split;
         if !same_split {
-            notes.push("this is not the graph or the labels of the training: measured on a split of its own".into());
+            let problem =
+                "these are not the graph, features and labels of the training: measured on a split of their own";
+            notes.push(problem.into());
         }
         let draw = self.run().best_epoch as u64;
         let valid = train::evaluate(&mut self.model, &self.config, &split.valid, draw);
