@@ -11,7 +11,7 @@ pub fn bar(length: u64, quiet: bool) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let style =
-        ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len} {msg} {eta} left").expect("a valid template");
+        ProgressStyle::with_template("{prefix} [{wide_bar}] {pos}/{len} {msg} {eta} left").expect("a valid template");
     ProgressBar::new(length).with_style(style.progress_chars("=> "))
 }
 
