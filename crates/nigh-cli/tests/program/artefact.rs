@@ -276,7 +276,10 @@ fn a_model_trained_with_a_single_feature_asks_for_it_again() {
     let ages = graphs::people().into_iter().enumerate().map(|(at, id)| format!("{id},{at}\n"));
     folder.write("age.csv", ages.collect::<String>());
     folder.nigh(&format!("train edges.txt --features age.csv {FAST} --out aged")).ok();
-    folder.refuses("embed aged edges.txt --out vectors.csv", 1, &["--features FILE"]);
+    folder.refuses("embed aged edges.txt --out vectors.csv", 1, &["has none", "--features FILE"]);
+    // A graph with a name brings its own and would refuse others.
+    let stderr = folder.nigh("embed aged grid --out vectors.csv").stderr;
+    assert!(stderr.contains("grid has none") && !stderr.contains("--features"), "{stderr}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(crate) fn read(path: &Path) -> Result<EdgeList> {
     let mut header = Vec::new();
     for line in text.lines() {
         let line = line?;
-        let fields = line.fields();
+        let fields = line.fields()?;
         if columns == 0 {
             if is_header(&fields) && list.notes.is_empty() {
                 list.notes.push(header_note(path, &line));
@@ -78,7 +78,7 @@ pub fn read_pairs(path: &Path, is_node: impl Fn(&str) -> bool) -> Result<Vec<(us
     let mut pairs = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line?;
-        let fields = line.fields();
+        let fields = line.fields()?;
         if at == 0 && is_header(&fields) && !fields.iter().any(|field| is_node(field)) {
             continue;
         }
@@ -205,9 +205,9 @@ impl Text {
 
 impl Line<'_> {
     /// The columns, trimmed; with commas and tabs a column may be quoted.
-    pub fn fields(&self) -> Vec<String> {
+    pub fn fields(&self) -> Result<Vec<String>> {
         let separator = match self.separator {
-            Separator::Blanks => return self.text.split_whitespace().map(str::to_string).collect(),
+            Separator::Blanks => return Ok(self.text.split_whitespace().map(str::to_string).collect()),
             Separator::Comma => ',',
             Separator::Tab => '\t',
         };
@@ -226,7 +226,10 @@ impl Line<'_> {
                 _ => field.push(character),
             }
         }
-        fields.iter().map(|field| field.trim().to_string()).collect()
+        if quoted {
+            return Err(self.error(format!("`{}` opens a quote and does not close it", self.text.trim())));
+        }
+        Ok(fields.iter().map(|field| field.trim().to_string()).collect())
     }
 
     pub fn error(&self, problem: impl Into<String>) -> Error {
@@ -288,6 +291,7 @@ mod tests {
         assert_eq!(message(b"a b 1\na c -2\n"), ":2: weight `-2` is not a positive number");
         assert_eq!(message(b"a b\na c 1\n"), ":2: 3 columns, but the lines above have 2");
         assert_eq!(message(b"a,b\na,\n"), ":2: column 2 is empty");
+        assert_eq!(message(b"a,b\nb,\"c\n"), ":2: `b,\"c` opens a quote and does not close it");
         assert_eq!(message(b"a b\n\xff\xfe c\n"), ":2: byte 1 (0xff) is not UTF-8 text");
         assert_eq!(message(b"# nothing\n"), ": no edges; expected lines of two ids");
         assert_eq!(message(b"a b 1 2\n"), ":1: 4 columns; expected source, target and at most a weight");

@@ -92,7 +92,7 @@ fn read_departments(path: &Path) -> Result<HashMap<String, u32>> {
 
 fn pair(line: &Line<'_>) -> Result<[String; 2]> {
     let wrong = |fields: Vec<String>| line.error(format!("{} columns; expected two", fields.len()));
-    line.fields().try_into().map_err(wrong)
+    line.fields()?.try_into().map_err(wrong)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(crate) fn read_features(path: &Path, nodes: &mut Nodes) -> Result<FeatureRow
     let mut line_of: Vec<usize> = vec![0; nodes.names.len()];
     for (at, line) in text.lines().enumerate() {
         let line = line?;
-        let fields = line.fields();
+        let fields = line.fields()?;
         if at == 0 && (names_columns(&fields) || is_id_word(&fields[0])) && nodes.find(&fields[0]).is_none() {
             notes.push(header_note(path, &line));
             continue;
@@ -97,7 +97,7 @@ pub(crate) fn read_labels(path: &Path, nodes: &Nodes) -> Result<Labels> {
     let mut notes = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line?;
-        let fields = line.fields();
+        let fields = line.fields()?;
         let [id, label] = &fields[..] else {
             return Err(line.error(format!("{} columns; expected an id and its label", fields.len())));
         };

@@ -6,7 +6,7 @@ mod folder;
 
 pub use embedding::{Embedding, csv_field};
 
-use crate::dataset::{Dataset, Ids, Sample};
+use crate::dataset::{Dataset, Ids, Sample, is_name};
 use crate::error::{Error, Result};
 use crate::kernel::{Matrix, softmax};
 use crate::model::Model;
@@ -129,10 +129,11 @@ impl Trained {
     pub fn align(&self, dataset: &Dataset) -> Result<(Dataset, Vec<String>)> {
         let (expected, got) = (self.summary.num_features, dataset.samples[0].features.count());
         if self.config.task.uses_features() && expected != got {
-            let hint = if got == 0 { "; give them with --features FILE" } else { "" };
+            let hint = if got == 0 && !is_name(&dataset.name) { "; give them with --features FILE" } else { "" };
             return Err(Error::Data(format!(
-                "the model was trained with {expected} features per node, {} has {got}{hint}",
-                dataset.name
+                "the model was trained with {expected} features per node, {} has {}{hint}",
+                dataset.name,
+                if got == 0 { "none".to_string() } else { got.to_string() },
             )));
         }
         let (aligned, num_known) = dataset.aligned(&self.ids)?;
