@@ -55,7 +55,7 @@ pub enum Command {
     Predict(Predict),
     /// The width d that Theorem 2 asks for on a graph, and the error measured
     Certify(Certify),
-    /// What graphs have names, and what is in one
+    /// Graphs by name: list them, look into one, fetch it
     Data {
         #[command(subcommand)]
         command: DataCommand,
@@ -104,7 +104,7 @@ pub struct Demo {
 
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// Every graph that has a name, how large it is and where it was found
+    /// Every graph that has a name, how large it is and where it is
     List {
         /// Look for datasets in this folder first, then in NIGH_DATA and the user's cache
         #[arg(long, value_name = "DIR")]
@@ -119,7 +119,30 @@ pub enum DataCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Download datasets of the paper from their public origin
+    #[command(after_help = FETCH_NOTES)]
+    Fetch {
+        /// Names of datasets (`nigh data list`)
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+
+        /// Put them into this folder instead of the user's cache
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+
+        /// Download again what is here already
+        #[arg(long)]
+        force: bool,
+    },
 }
+
+const FETCH_NOTES: &str = "\
+An interrupted download goes on where it stopped. Every file is checked before it is put in place.
+Other commands fetch a dataset by themselves when they need it, all but ogbl-ppa, which is large.
+The terms of use are those of the origin (`nigh data show NAME`).
+
+NIGH_ORIGIN=ADDRESS names a mirror: files come from ADDRESS/NAME/FILE, archives (ppi, ogbl-ddi,
+ogbl-ppa) from ADDRESS/NAME.zip. ALL_PROXY, HTTPS_PROXY and NO_PROXY are honoured.";
 
 /// A graph and what is known of its nodes.
 #[derive(Debug, Args)]
@@ -137,7 +160,8 @@ pub struct Data {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
-    /// Look for named datasets in this folder first, then in NIGH_DATA and the user's cache
+    /// Look for named datasets in this folder first, then in NIGH_DATA and the user's cache; one that is
+    /// fetched goes into this folder
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 }

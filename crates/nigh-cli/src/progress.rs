@@ -1,8 +1,11 @@
 //! Progress on stderr: a bar with loss, validation metric and time left for people, a line per repeat for logs.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use nigh::Metric;
+use nigh::report::table::percent;
+#[cfg(feature = "fetch")]
+use nigh::report::table::size;
 use nigh::train::{Evaluation, Observer, Progress, Run};
-use nigh::{Metric, report::table::percent};
 use std::io::IsTerminal;
 
 /// A bar of `length` steps; hidden where nobody watches.
@@ -13,6 +16,60 @@ pub fn bar(length: u64, quiet: bool) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{prefix} [{wide_bar}] {pos}/{len} {msg} {eta} left").expect("a valid template");
     ProgressBar::new(length).with_style(style.progress_chars("=> "))
+}
+
+/// Shows downloads as they go: a bar with bytes, rate and time left for people, a line per file for logs.
+#[cfg(feature = "fetch")]
+pub struct DownloadBar {
+    bar: ProgressBar,
+    /// What the bar is about.
+    file: String,
+    quiet: bool,
+}
+
+#[cfg(feature = "fetch")]
+impl DownloadBar {
+    pub fn new(quiet: bool) -> DownloadBar {
+        DownloadBar { bar: ProgressBar::hidden(), file: String::new(), quiet }
+    }
+}
+
+#[cfg(feature = "fetch")]
+impl nigh::dataset::fetch::Observer for DownloadBar {
+    fn note(&mut self, text: &str) {
+        if !self.quiet {
+            self.bar.suspend(|| eprintln!("note: {text}"));
+        }
+    }
+
+    fn progress(&mut self, file: &str, bytes: u64, total: Option<u64>) {
+        if self.file != file {
+            self.bar.finish_and_clear();
+            self.file = file.to_string();
+            let template =
+                "{prefix} [{wide_bar}] {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta} left";
+            let style = ProgressStyle::with_template(template).expect("a valid template").progress_chars("=> ");
+            self.bar = bar(0, self.quiet).with_style(style).with_prefix(self.file.clone()).with_position(bytes);
+        }
+        if let Some(total) = total.filter(|_| self.bar.length() != total) {
+            self.bar.set_length(total);
+        }
+        self.bar.set_position(bytes);
+    }
+
+    fn finished(&mut self, file: &str, bytes: u64) {
+        self.bar.finish_and_clear();
+        if !self.quiet && self.bar.is_hidden() {
+            eprintln!("{file}: {}", size(bytes));
+        }
+    }
+}
+
+#[cfg(feature = "fetch")]
+impl Drop for DownloadBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 /// Shows a training as it goes.

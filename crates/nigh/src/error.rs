@@ -58,6 +58,16 @@ pub enum Error {
     /// The data do not allow what was asked.
     #[error("{0}")]
     Data(String),
+    /// What an address did not give.
+    #[error("{address}: {problem}; {remedy}")]
+    Fetch {
+        /// What was asked for.
+        address: String,
+        /// What came instead.
+        problem: String,
+        /// How to do without.
+        remedy: String,
+    },
     /// A saved model that can't be used.
     #[error("model folder {}: {problem}", path.display())]
     Artefact {

@@ -1,12 +1,12 @@
 //! `nigh data`: what graphs there are, and what is in one.
 
-use super::{load, print, print_json};
+use super::{fetch, load, print, print_json};
 use crate::cli::{Data, DataCommand};
 use anyhow::Result;
 use nigh::dataset::paper::{Counts, KNOWN, Known, Origin};
 use nigh::dataset::{BUILT_IN, Folders};
 use nigh::report::histogram::histogram;
-use nigh::report::table::{Table, counted};
+use nigh::report::table::{Table, counted, size};
 use nigh::{Dataset, Graph};
 use serde_json::json;
 use std::fmt::Write;
@@ -16,33 +16,48 @@ pub fn run(command: &DataCommand, quiet: bool) -> Result<()> {
     match command {
         DataCommand::List { data } => list(data.as_deref()),
         DataCommand::Show { data, json } => show(data, *json, quiet),
+        DataCommand::Fetch { names, data, force } => fetch::run(names, data.as_deref(), *force, quiet),
     }
 }
 
 fn list(data: Option<&Path>) -> Result<()> {
     let folders = Folders::new(data);
-    let mut table = Table::new(&["name", "graphs", "nodes", "edges", "features", "classes", "where"]);
-    let count = |count: usize| if count == 0 { "-".to_string() } else { count.to_string() };
+    let mut table =
+        Table::new(&["name", "graphs", "nodes", "edges", "features", "classes", "files", "compact", "where"]);
+    let none = || "-".to_string();
+    let count = |count: usize| if count == 0 { none() } else { count.to_string() };
+    let counts = |c: Counts| [c.graphs, c.nodes, c.edges, c.features, c.classes].map(count);
     for (name, _) in BUILT_IN {
-        let counts = Counts::of(&Dataset::built_in(name)?);
-        let cells = [counts.graphs, counts.nodes, counts.edges, counts.features, counts.classes].map(count);
-        table.row(&[&[name.to_string()], &cells[..], &["built in".to_string()]].concat());
+        let cells = counts(Counts::of(&Dataset::built_in(name)?));
+        table.row(&[&[name.to_string()], &cells[..], &[none(), none(), "built in".to_string()]].concat());
     }
     for known in KNOWN {
-        let cells = match known.paper {
-            Some(c) => [c.graphs, c.nodes, c.edges, c.features, c.classes].map(count),
-            None => ["", "", "", "", ""].map(String::from),
-        };
-        let place = match folders.find(known) {
-            Some(folder) => folder.display().to_string(),
-            None => "not here".to_string(),
-        };
-        table.row(&[&[known.name.to_string()], &cells[..], &[place]].concat());
+        let cells = known.paper.or(known.origin_counts).map_or(["", "", "", "", ""].map(String::from), counts);
+        let folder = folders.find(known);
+        let bytes = known.bytes().or(folder.as_deref().map(bytes_below));
+        let files = bytes.map_or("> 1 GB".to_string(), size);
+        let compact = known.compact(&folders).and_then(|path| path.metadata().ok());
+        let compact = compact.map_or(none(), |about| size(about.len()));
+        let is_there = |root: &Path| folder.as_deref() == Some(&root.join(known.name));
+        let place = folders.named().find(|(_, root)| is_there(root)).map_or("not here", |(name, _)| name);
+        table.row(&[&[known.name.to_string()], &cells[..], &[files, compact, place.to_string()]].concat());
     }
-    print(&format!(
-        "{table}\nCounts of datasets that are read from files are those of the paper's Table 1; `nigh data show NAME` \
-         measures them.\n"
-    ))
+    let mut text = format!("{table}\n");
+    for (name, root) in folders.named() {
+        writeln!(text, "{name:<9}  {}", root.display())?;
+    }
+    text += "compact    a copy in the cache, made at the first use, that is read in no time\n\n\
+             Counts of datasets that are read from files are those of the paper's Table 1 (ogbl-ddi: of its origin);\n\
+             `nigh data show NAME` measures them, `nigh data fetch NAME` downloads them.\n";
+    print(&text)
+}
+
+/// The length of all files below a folder, as far as they can be seen.
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes =
+        |path: &Path| if path.is_dir() { bytes_below(path) } else { path.metadata().map_or(0, |file| file.len()) };
+    entries.map(|entry| bytes(&entry.path())).sum()
 }
 
 fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {

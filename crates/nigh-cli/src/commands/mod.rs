@@ -5,6 +5,8 @@ mod data;
 mod demo;
 mod embed;
 mod evaluate;
+#[cfg_attr(not(feature = "fetch"), path = "no_fetch.rs")]
+mod fetch;
 mod predict;
 mod train;
 
@@ -61,9 +63,10 @@ fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Loads the graph that the user named and passes on what is to be said about it.
+/// Loads the graph that the user named, fetching it if it is not here, and passes on what is to be said about it.
 fn load(data: &Data, quiet: bool) -> Result<Dataset> {
     let folders = Folders::new(data.data.as_deref());
+    fetch::unless_here(data, &folders, quiet)?;
     let dataset = Dataset::load(&data.graph, data.features.as_deref(), data.labels.as_deref(), &folders)?;
     say(&dataset.notes, quiet);
     Ok(dataset)

@@ -101,7 +101,12 @@ impl Folder {
     }
 
     pub fn nigh(&self, line: &str) -> Answer {
-        let output = self.command(line).output().expect("the program starts");
+        self.nigh_with(line, &[])
+    }
+
+    /// With these variables in its environment.
+    pub fn nigh_with(&self, line: &str, variables: &[(&str, &str)]) -> Answer {
+        let output = self.command(line).envs(variables.iter().copied()).output().expect("the program starts");
         Answer {
             line: line.to_string(),
             code: output.status.code(),
@@ -114,8 +119,13 @@ impl Folder {
     /// every file as it was.
     #[track_caller]
     pub fn refuses(&self, line: &str, code: i32, says: &[&str]) {
+        self.refuses_with(line, &[], code, says);
+    }
+
+    #[track_caller]
+    pub fn refuses_with(&self, line: &str, variables: &[(&str, &str)], code: i32, says: &[&str]) {
         let before = self.files("");
-        let answer = self.nigh(line);
+        let answer = self.nigh_with(line, variables);
         let (shown, stderr) = (format!("nigh {line}\n{}", answer.stderr), &answer.stderr);
         assert!(!stderr.contains("panicked"), "{shown}");
         assert_eq!(answer.code, Some(code), "{shown}");

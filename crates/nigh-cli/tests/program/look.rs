@@ -38,10 +38,24 @@ fn help_fits_on_a_screen() {
     let folder = Folder::new();
     assert_looks_like("help.txt", &folder.nigh("--help").ok());
     assert_looks_like("help-train.txt", &folder.nigh("train --help").ok());
-    for command in ["demo", "train", "evaluate", "embed", "predict", "certify"] {
+    assert_looks_like("help-data-fetch.txt", &folder.nigh("data fetch --help").ok());
+    let data = ["data list", "data show", "data fetch"];
+    for command in ["demo", "train", "evaluate", "embed", "predict", "certify", "data"].iter().chain(&data) {
         let help = folder.nigh(&format!("{command} --help")).ok();
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
+}
+
+#[test]
+fn the_list_shows_sizes_and_places() {
+    let folder = Folder::with(&[("email.txt", "0 1\n"), ("email_labels.txt", "0 0\n")]);
+    std::fs::create_dir_all(folder.path("data/email")).unwrap();
+    for file in ["email.txt", "email_labels.txt"] {
+        std::fs::rename(folder.path(file), folder.path("data/email").join(file)).unwrap();
+    }
+    let list = folder.nigh("data list --data data").ok();
+    assert!(list.lines().all(|line| line.chars().count() <= 110), "{list}");
+    assert_looks_like("data-list.txt", &list);
 }
 
 #[test]

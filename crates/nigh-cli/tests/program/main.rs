@@ -4,8 +4,15 @@ mod artefact;
 mod bad_input;
 mod certify;
 mod demo;
+#[cfg(feature = "fetch")]
+mod fetch;
 mod folder;
 mod graphs;
 mod look;
 mod resume;
+// The library's tests ask the same server; not all of it is needed here.
+#[cfg(feature = "fetch")]
+#[allow(dead_code)]
+#[path = "../../../nigh/src/dataset/fetch/server.rs"]
+mod server;
 mod train;

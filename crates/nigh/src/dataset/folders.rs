@@ -4,6 +4,9 @@ use super::paper::{Known, Origin};
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
+/// Of files that no list names, the one that is put in place last: where it is, the others are.
+pub(super) const LAST: &str = "raw/edge.csv.gz";
+
 /// The folders in which datasets are looked for, each with a folder per dataset.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Folders {
@@ -36,14 +39,25 @@ impl Folders {
         self.cache.as_deref()
     }
 
-    fn all(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.given, &self.variable, &self.cache].into_iter().flatten()
+    /// Where fetched datasets go: the folder that was given, else the user's cache.
+    pub fn target(&self) -> Option<&Path> {
+        self.given.as_deref().or(self.cache())
+    }
+
+    /// The folders in the order in which they are looked at, by what a user knows them as.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let named = [("--data", &self.given), ("NIGH_DATA", &self.variable), ("cache", &self.cache)];
+        named.into_iter().filter_map(|(name, folder)| Some((name, folder.as_deref()?)))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Path> {
+        self.named().map(|(_, folder)| folder)
     }
 
     /// The first folder that holds the dataset.
     pub fn find(&self, known: &Known) -> Option<PathBuf> {
         let holds = |folder: &PathBuf| match known.files {
-            [] => folder.join("raw").is_dir(),
+            [] => folder.join(LAST).is_file(),
             files => files.iter().all(|file| folder.join(file.name).is_file()),
         };
         self.all().map(|folder| folder.join(known.name)).find(holds)

@@ -5,6 +5,8 @@ pub mod coauthor;
 pub mod edge_list;
 pub mod email;
 mod features;
+#[cfg(feature = "fetch")]
+pub mod fetch;
 mod folders;
 pub mod generate;
 pub mod npy;

@@ -4,7 +4,7 @@ use super::folders::Folders;
 use super::{Dataset, cache, coauthor, email, ogb, planetoid, ppi};
 use crate::digest::sha256;
 use crate::error::{Error, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A dataset that has a name and is read from files.
 #[derive(Debug)]
@@ -21,7 +21,9 @@ pub struct Known {
     pub cleaning: &'static str,
     /// Table 1 of the paper, if it is there.
     pub paper: Option<Counts>,
-    read: fn(&Path) -> Result<Dataset>,
+    /// What its origin says, if it is not.
+    pub origin_counts: Option<Counts>,
+    pub(super) read: fn(&Path) -> Result<Dataset>,
 }
 
 /// One file of a dataset, as its origin has it.
@@ -126,6 +128,7 @@ pub const KNOWN: &[Known] = &[
         origin: Origin::Folder(PLANETOID),
         cleaning: "repeated links merged; features divided by their row sums",
         paper: Some(Counts { graphs: 1, nodes: 2_708, edges: 5_429, features: 1_433, classes: 7 }),
+        origin_counts: None,
         read: |folder| planetoid::read(folder, "cora"),
     },
     Known {
@@ -176,6 +179,7 @@ pub const KNOWN: &[Known] = &[
         origin: Origin::Folder(PLANETOID),
         cleaning: "repeated links merged, self loops dropped; features divided by their row sums; 15 papers have neither features nor label",
         paper: Some(Counts { graphs: 1, nodes: 3_327, edges: 4_732, features: 3_703, classes: 6 }),
+        origin_counts: None,
         read: |folder| planetoid::read(folder, "citeseer"),
     },
     Known {
@@ -226,6 +230,7 @@ pub const KNOWN: &[Known] = &[
         origin: Origin::Folder(PLANETOID),
         cleaning: "repeated links merged, self loops dropped; features divided by their row sums",
         paper: Some(Counts { graphs: 1, nodes: 19_717, edges: 44_338, features: 500, classes: 3 }),
+        origin_counts: None,
         read: |folder| planetoid::read(folder, "pubmed"),
     },
     Known {
@@ -239,6 +244,7 @@ pub const KNOWN: &[Known] = &[
         origin: Origin::Folder(GNN_BENCHMARK),
         cleaning: "counts of keywords set to 1, then divided by their row sums",
         paper: Some(Counts { graphs: 1, nodes: 18_333, edges: 81_894, features: 6_805, classes: 15 }),
+        origin_counts: None,
         read: |folder| coauthor::read(folder, "coauthor-cs"),
     },
     Known {
@@ -252,6 +258,7 @@ pub const KNOWN: &[Known] = &[
         origin: Origin::Folder(GNN_BENCHMARK),
         cleaning: "counts of keywords set to 1, then divided by their row sums",
         paper: Some(Counts { graphs: 1, nodes: 34_493, edges: 247_962, features: 8_415, classes: 5 }),
+        origin_counts: None,
         read: |folder| coauthor::read(folder, "coauthor-physics"),
     },
     Known {
@@ -272,6 +279,7 @@ pub const KNOWN: &[Known] = &[
         origin: Origin::Folder("https://github.com/JiaxuanYou/P-GNN/raw/master/data/"),
         cleaning: "links between groups of six departments left out, self loops dropped; components of more than 10 nodes are the graphs",
         paper: Some(Counts { graphs: 7, nodes: 1_005, edges: 25_571, features: 0, classes: 42 }),
+        origin_counts: None,
         read: email::read,
     },
     Known {
@@ -297,6 +305,7 @@ pub const KNOWN: &[Known] = &[
         origin: Origin::Archive("https://snap.stanford.edu/graphsage/ppi.zip"),
         cleaning: "self loops dropped; components of more than 10 nodes are the graphs; features 0 and 1 on a log scale, 0.1 added to all, divided by max(row sum, 1)",
         paper: Some(Counts { graphs: 24, nodes: 56_944, edges: 818_716, features: 50, classes: 0 }),
+        origin_counts: None,
         read: ppi::read,
     },
     Known {
@@ -332,6 +341,7 @@ pub const KNOWN: &[Known] = &[
         origin: Origin::Archive("https://snap.stanford.edu/ogb/data/linkproppred/ddi.zip"),
         cleaning: "none; the graph holds the training edges",
         paper: None,
+        origin_counts: Some(Counts { graphs: 1, nodes: 4_267, edges: 1_067_911, features: 0, classes: 0 }),
         read: |folder| ogb::read(folder, "ogbl-ddi"),
     },
     Known {
@@ -342,6 +352,7 @@ pub const KNOWN: &[Known] = &[
         origin: Origin::Archive("https://snap.stanford.edu/ogb/data/linkproppred/ppassoc.zip"),
         cleaning: "features divided by max(row sum, 1); the graph holds the training edges",
         paper: Some(Counts { graphs: 1, nodes: 576_289, edges: 30_326_273, features: 58, classes: 0 }),
+        origin_counts: None,
         read: |folder| ogb::read(folder, "ogbl-ppa"),
     },
 ];
@@ -356,18 +367,27 @@ impl Known {
     /// that can be written; from then on it is read from there.
     pub fn load(&self, folders: &Folders) -> Result<Dataset> {
         let folder = folders.require(self)?;
-        let Some(cache) = folders.cache() else { return (self.read)(&folder) };
-        let compact = cache.join("compact").join(format!("{}.nigh", self.name));
+        let Some(compact) = self.compact(folders) else { return (self.read)(&folder) };
         let fingerprint = fingerprint(&folder)?;
         if let Some(dataset) = cache::read(&compact, &fingerprint) {
             return Ok(dataset);
         }
         let dataset = (self.read)(&folder)?;
         // Without a cache everything still works, only slower.
-        if std::fs::create_dir_all(cache.join("compact")).is_ok() {
+        if compact.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok()) {
             let _ = cache::write(&compact, &fingerprint, &dataset);
         }
         Ok(dataset)
+    }
+
+    /// Where the converted copy is kept.
+    pub fn compact(&self, folders: &Folders) -> Option<PathBuf> {
+        folders.cache().map(|cache| cache.join("compact").join(format!("{}.nigh", self.name)))
+    }
+
+    /// The length of all files together, where it is known.
+    pub fn bytes(&self) -> Option<u64> {
+        (!self.files.is_empty()).then(|| self.files.iter().map(|file| file.bytes).sum())
     }
 }
 

@@ -1,0 +1,17 @@
+//! Stands in for `fetch.rs` in a program that was built without a network.
+
+use crate::cli::Data;
+use anyhow::{Result, anyhow};
+use nigh::dataset::Folders;
+use std::path::Path;
+
+pub fn run(_names: &[String], _data: Option<&Path>, _force: bool, _quiet: bool) -> Result<()> {
+    Err(anyhow!(
+        "this program was built without the feature `fetch`; `nigh data show NAME` says where files go by hand"
+    ))
+}
+
+/// Loading the dataset says where its files go.
+pub fn unless_here(_data: &Data, _folders: &Folders, _quiet: bool) -> Result<()> {
+    Ok(())
+}
