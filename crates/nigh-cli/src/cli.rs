@@ -55,7 +55,7 @@ pub enum Command {
     Predict(Predict),
     /// The width d that Theorem 2 asks for on a graph, and the error measured
     Certify(Certify),
-    /// Graphs by name: list them, look into one, fetch it
+    /// Graphs by name: list them, look into one, fetch it, write it as plain files
     Data {
         #[command(subcommand)]
         command: DataCommand,
@@ -133,6 +133,15 @@ pub enum DataCommand {
         /// Download again what is here already
         #[arg(long)]
         force: bool,
+    },
+    /// Write a graph as plain files: csv, and NumPy's arrays for features
+    Export {
+        #[command(flatten)]
+        data: Data,
+
+        /// A new folder for the files
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
     },
 }
 

@@ -1,10 +1,10 @@
 //! `nigh data`: what graphs there are, and what is in one.
 
-use super::{fetch, load, print, print_json};
+use super::{fetch, load, new_folder, print, print_json};
 use crate::cli::{Data, DataCommand};
 use anyhow::Result;
 use nigh::dataset::paper::{Counts, KNOWN, Known, Origin};
-use nigh::dataset::{BUILT_IN, Folders};
+use nigh::dataset::{BUILT_IN, Folders, export};
 use nigh::report::histogram::histogram;
 use nigh::report::table::{Table, counted, size};
 use nigh::{Dataset, Graph};
@@ -17,6 +17,7 @@ pub fn run(command: &DataCommand, quiet: bool) -> Result<()> {
         DataCommand::List { data } => list(data.as_deref()),
         DataCommand::Show { data, json } => show(data, *json, quiet),
         DataCommand::Fetch { names, data, force } => fetch::run(names, data.as_deref(), *force, quiet),
+        DataCommand::Export { data, out } => write(data, out, quiet),
     }
 }
 
@@ -58,6 +59,13 @@ fn bytes_below(folder: &Path) -> u64 {
     let bytes =
         |path: &Path| if path.is_dir() { bytes_below(path) } else { path.metadata().map_or(0, |file| file.len()) };
     entries.map(|entry| bytes(&entry.path())).sum()
+}
+
+fn write(data: &Data, out: &Path, quiet: bool) -> Result<()> {
+    let out = new_folder(out, "; an export is written to a folder of its own")?;
+    let dataset = load(data, quiet)?;
+    let files = export::write(&dataset, Known::named(&data.graph), &out)?;
+    print(&format!("{}: {}\n", out.display(), files.join(", ")))
 }
 
 fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use nigh::dataset::Folders;
 use nigh::{Dataset, Error};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A command line that makes no sense, for a reason that only the command can see.
 #[derive(Debug)]
@@ -51,6 +51,17 @@ fn use_threads(threads: usize) -> Result<()> {
         return Err(Error::setting("threads", threads, "expected a whole number from 1 to 1024").into());
     }
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("threads can't be started")
+}
+
+/// A folder that is to be made. What is wrong with one that exists is for the caller to say.
+fn new_folder(out: &Path, problem: &str) -> Result<PathBuf> {
+    // Without a trailing slash, so that a file beside the folder is not a file inside it.
+    let out: PathBuf = out.components().collect();
+    if out.exists() {
+        return Err(Error::file(&out, format!("exists already{problem}")).into());
+    }
+    check_place(&out)?;
+    Ok(out)
 }
 
 /// Makes sure that a file or folder can be written there before hours are spent on what goes into it.

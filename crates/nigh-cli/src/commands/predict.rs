@@ -3,9 +3,10 @@
 use super::{WrongUsage, load, print, say};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
+use nigh::dataset::csv_field;
 use nigh::dataset::edge_list::read_pairs;
 use nigh::report::table::Table;
-use nigh::trained::{Applied, csv_field};
+use nigh::trained::Applied;
 use nigh::{Error, Trained};
 use std::fmt::Write;
 use std::path::Path;

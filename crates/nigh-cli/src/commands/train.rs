@@ -1,6 +1,6 @@
 //! `nigh train`: split, build, train, report, save.
 
-use super::{check_place, load, peak_rss_bytes, print, print_json, say, use_threads};
+use super::{load, new_folder, peak_rss_bytes, print, print_json, say, use_threads};
 use crate::cli::Train;
 use crate::progress::Bar;
 use anyhow::{Result, anyhow};
@@ -124,13 +124,8 @@ impl MadeFolders {
 }
 
 fn free_folder(out: &Path, resume: bool) -> Result<PathBuf> {
-    // Without a trailing slash, so that a file beside the folder is not a file inside it.
-    let out: PathBuf = out.components().collect();
-    if out.exists() {
-        let ended = if resume { ", so there is nothing to resume" } else { "" };
-        let problem = format!("exists already{ended}; a model is saved to a folder of its own");
-        return Err(Error::file(&out, problem).into());
-    }
+    let ended = if resume { ", so there is nothing to resume" } else { "" };
+    let out = new_folder(out, &format!("{ended}; a model is saved to a folder of its own"))?;
     let checkpoint = Trained::checkpoint_beside(&out);
     if checkpoint.exists() && !resume {
         let path = checkpoint.display();
@@ -138,7 +133,6 @@ fn free_folder(out: &Path, resume: bool) -> Result<PathBuf> {
             "{path} is left from a run that did not end; --resume goes on with it, removing it starts anew"
         ));
     }
-    check_place(&out)?;
     Ok(out)
 }
 

@@ -2,8 +2,10 @@
 
 mod cache;
 pub mod coauthor;
+mod csv;
 pub mod edge_list;
 pub mod email;
+pub mod export;
 mod features;
 #[cfg(feature = "fetch")]
 pub mod fetch;
@@ -18,6 +20,7 @@ pub mod ppi;
 mod table;
 mod torch;
 
+pub use csv::csv_field;
 pub use features::Features;
 pub use folders::Folders;
 

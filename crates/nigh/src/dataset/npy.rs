@@ -5,6 +5,9 @@
 //! product of the dimensions overflows.
 
 mod header;
+mod writer;
+
+pub use self::writer::{Number, write};
 
 use self::header::{Header, Kind};
 use crate::error::{Error, Result};

@@ -1,7 +1,7 @@
 //! Representations with the names of their nodes, in the formats that others read.
 
 use crate::atomic;
-use crate::dataset::Ids;
+use crate::dataset::{Ids, csv_field, npy};
 use crate::error::{Error, Result};
 use crate::kernel::Matrix;
 use crate::tensors::{self, Tensors};
@@ -55,18 +55,10 @@ impl Embedding {
         (0..self.ids.len()).map(|node| self.ids.name(node).into_owned())
     }
 
-    /// NumPy's format, version 1.0.
     fn to_npy(&self) -> Vec<u8> {
-        let [rows, cols] = self.matrix.shape();
-        let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
-        // The data start at a multiple of 64, after magic, version, length and a newline.
-        let padding = (64 - (10 + header.len() + 1) % 64) % 64;
-        header.extend(std::iter::repeat_n(' ', padding));
-        header.push('\n');
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        bytes.extend((header.len() as u16).to_le_bytes());
-        bytes.extend(header.into_bytes());
-        bytes.extend(self.matrix.data().iter().flat_map(|value| value.to_le_bytes()));
+        let mut bytes = Vec::new();
+        let written = npy::write(&mut bytes, &self.matrix.shape(), self.matrix.data().iter().copied());
+        written.expect("memory can be written");
         bytes
     }
 
@@ -90,11 +82,6 @@ impl Embedding {
     }
 }
 
-/// A csv field, quoted where it has to be.
-pub fn csv_field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,17 +94,6 @@ mod tests {
     #[test]
     fn csv_keeps_names_and_bits() {
         assert_eq!(example().to_csv(), "id,h0,h1,h2\na,0.1,-2,0.000000003\n\"Paris, \"\"F\"\"\",1,0,0.5\n");
-    }
-
-    #[test]
-    fn npy_is_aligned_and_complete() {
-        let bytes = example().to_npy();
-        let header = u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
-        assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
-        assert_eq!((10 + header) % 64, 0);
-        assert_eq!(bytes.len(), 10 + header + 2 * 3 * 4);
-        assert!(std::str::from_utf8(&bytes[10..10 + header]).unwrap().contains("'shape': (2, 3)"));
-        assert_eq!(bytes[10 + header..][..4], 0.1f32.to_le_bytes());
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod card;
 mod embedding;
 mod folder;
 
-pub use embedding::{Embedding, csv_field};
+pub use embedding::Embedding;
 
 use crate::dataset::{Dataset, Ids, Sample, is_name};
 use crate::error::{Error, Result};
