@@ -1,6 +1,7 @@
 //! Every word of help.
 
 use clap::{Args, Parser, Subcommand};
+use nigh::dataset::{EdgeColumns, Input, NodeColumns};
 use nigh::names::Auto;
 use nigh::source::{Refresh, Signal, SignalScale};
 use nigh::task::{Negatives, SameLabelPairs};
@@ -156,16 +157,20 @@ ogbl-ppa) from ADDRESS/NAME.zip. ALL_PROXY, HTTPS_PROXY and NO_PROXY are honoure
 /// A graph and what is known of its nodes.
 #[derive(Debug, Args)]
 pub struct Data {
-    /// A name (`nigh data list`) or an edge list: two columns of ids and an optional weight, separated by
-    /// comma, tab or blanks
+    /// A name (`nigh data list`) or a file of edges: csv, tsv or blank-separated (also .gz, .zst), Parquet, Arrow,
+    /// Matrix Market, scipy's .npz, networkx's node-link .json
     #[arg(value_name = "GRAPH")]
     pub graph: String,
 
-    /// Node features, csv or tsv: id, then numbers
+    /// All nodes, a table with a column of ids: adds those without an edge, and orders features that have no ids
+    #[arg(long, value_name = "FILE")]
+    pub nodes: Option<PathBuf>,
+
+    /// Node features: a table of id and numbers, or of id, feature and value; or .npy, .npz, .mtx with a row per node
     #[arg(long, value_name = "FILE")]
     pub features: Option<PathBuf>,
 
-    /// Node labels, csv or tsv: id, label
+    /// Node labels: a table of id and label; or .npy, .npz with a number per node
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
@@ -173,6 +178,60 @@ pub struct Data {
     /// fetched goes into this folder
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub columns: Columns,
+}
+
+/// Which column is what.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Columns, by name or counted from 1")]
+pub struct Columns {
+    /// Edges: ids of one end [default: source, src, from ..., or the first]
+    #[arg(long, value_name = "COLUMN")]
+    pub source: Option<String>,
+
+    /// Edges: ids of the other end [default: target, dst, to ..., or the second]
+    #[arg(long, value_name = "COLUMN")]
+    pub target: Option<String>,
+
+    /// Edges: positive weights [default: weight; without a header the third]
+    #[arg(long, value_name = "COLUMN")]
+    pub weight: Option<String>,
+
+    /// All tables: the graph to which a row belongs, where there are several [default: graph, graph_id]
+    #[arg(long, value_name = "COLUMN")]
+    pub graph_column: Option<String>,
+
+    /// Features and labels: ids of nodes [default: id, node ..., or the first]
+    #[arg(long, value_name = "COLUMN")]
+    pub id: Option<String>,
+
+    /// Labels: the label [default: label, class ..., or the only other]
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+}
+
+impl Data {
+    pub fn input(&self) -> Input {
+        let columns = &self.columns;
+        Input {
+            edge_columns: EdgeColumns {
+                source: columns.source.clone(),
+                target: columns.target.clone(),
+                weight: columns.weight.clone(),
+                graph: columns.graph_column.clone(),
+            },
+            nodes: self.nodes.clone(),
+            features: self.features.clone(),
+            labels: self.labels.clone(),
+            node_columns: NodeColumns {
+                id: columns.id.clone(),
+                label: columns.label.clone(),
+                graph: columns.graph_column.clone(),
+            },
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -357,7 +416,7 @@ pub struct Embed {
     #[command(flatten)]
     pub data: Data,
 
-    /// Where to write: .npy (ids in FILE.ids.txt), .csv or .safetensors
+    /// Where to write: .npy (ids in FILE.ids.txt), .csv, .parquet, .safetensors, or .vec (word2vec)
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 }
@@ -387,7 +446,7 @@ pub struct Predict {
     #[arg(long, requires = "node")]
     pub include_existing: bool,
 
-    /// Write csv here instead of to stdout
+    /// Write csv, or Parquet if the name ends in .parquet, here instead of to stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

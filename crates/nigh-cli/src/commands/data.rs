@@ -84,7 +84,12 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
             "num_components": facts.components,
             "num_isolated": facts.isolated,
             "max_degree": facts.max_degree,
-            "weighted": facts.weighted,
+            "largest_component": facts.largest,
+            "weighted": facts.weights.is_some(),
+            "weights": facts.weights.map(|[least, mean, most]| json!({ "least": least, "mean": mean, "most": most })),
+            "num_repeated": dataset.cleaning.map(|cleaning| cleaning.duplicates),
+            "num_self_loops": dataset.cleaning.map(|cleaning| cleaning.self_loops),
+            "num_both_ways": dataset.cleaning.map(|cleaning| cleaning.both_ways),
             "labelled": facts.labelled,
             "notes": dataset.notes,
         }));
@@ -106,14 +111,29 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
     let mut text = table.to_string();
     writeln!(
         text,
-        "\n{}, {}, largest degree {}{}; {} of {} labelled",
+        "\n{} (the largest has {}), {}\ndegree {:.1} on average, {} at most; {} of {} labelled",
         counted(facts.components, "component"),
+        counted(facts.largest, "node"),
         counted(facts.isolated, "isolated node"),
+        2.0 * counts.edges as f64 / counts.nodes.max(1) as f64,
         facts.max_degree,
-        if facts.weighted { ", weighted" } else { "" },
         facts.labelled,
         counted(counts.nodes, "node"),
     )?;
+    match facts.weights {
+        Some([least, mean, most]) => writeln!(text, "weights from {least} to {most}, {mean:.3} on average")?,
+        None => writeln!(text, "no weights")?,
+    }
+    if let Some(cleaning) = dataset.cleaning {
+        writeln!(
+            text,
+            "in the file: {}, {}, {} of {} in both directions",
+            counted(cleaning.duplicates, "repetition"),
+            counted(cleaning.self_loops, "self loop"),
+            cleaning.both_ways,
+            counted(counts.edges, "edge"),
+        )?;
+    }
     if let Some(known) = known {
         let address = match known.origin {
             Origin::Folder(address) | Origin::Archive(address) => address,
@@ -128,9 +148,12 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
 /// What is worth knowing before anyone trains.
 struct Facts {
     components: usize,
+    /// Nodes of the largest component.
+    largest: usize,
     isolated: usize,
     max_degree: usize,
-    weighted: bool,
+    /// The least, the mean and the most.
+    weights: Option<[f32; 3]>,
     labelled: usize,
 }
 
@@ -139,11 +162,16 @@ impl Facts {
         let graphs = || dataset.samples.iter().map(|sample| &sample.graph);
         let degrees = || graphs().flat_map(|graph| (0..graph.num_nodes()).map(|node| graph.degree(node)));
         let labels = dataset.samples.iter().flat_map(|sample| sample.labels.iter().flat_map(|labels| labels.iter()));
+        let sizes: Vec<usize> = graphs().flat_map(|graph| graph.component_sizes()).collect();
+        let weights = || graphs().filter(|graph| graph.is_weighted()).flat_map(|graph| graph.edge_weights());
+        let (count, sum) = weights().fold((0u32, 0.0), |(count, sum), weight| (count + 1, sum + f64::from(weight)));
+        let (least, most) = (weights().fold(f32::INFINITY, f32::min), weights().fold(0.0, f32::max));
         Facts {
-            components: graphs().map(|graph| graph.components(0).len()).sum(),
+            components: sizes.len(),
+            largest: sizes.into_iter().max().unwrap_or(0),
             isolated: degrees().filter(|&degree| degree == 0).count(),
             max_degree: degrees().max().unwrap_or(0),
-            weighted: graphs().any(|graph| graph.is_weighted()),
+            weights: (count > 0).then_some([least, (sum / f64::from(count.max(1))) as f32, most]),
             labelled: labels.flatten().count(),
         }
     }

@@ -10,9 +10,8 @@ pub fn run(options: &Embed, quiet: bool) -> Result<()> {
     Embedding::check_name(&options.out)?;
     let mut trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
-    let applied = trained.over(&dataset)?;
-    say(&applied.notes, quiet);
-    let embedding = applied.into_embedding();
+    let (embedding, notes) = trained.embed_with_notes(&dataset)?;
+    say(&notes, quiet);
     let [rows, cols] = embedding.matrix.shape();
     let files = embedding.write(&options.out)?;
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();

@@ -78,7 +78,7 @@ fn check_place(path: &Path) -> Result<()> {
 fn load(data: &Data, quiet: bool) -> Result<Dataset> {
     let folders = Folders::new(data.data.as_deref());
     fetch::unless_here(data, &folders, quiet)?;
-    let dataset = Dataset::load(&data.graph, data.features.as_deref(), data.labels.as_deref(), &folders)?;
+    let dataset = Dataset::load(&data.graph, &data.input(), &folders)?;
     say(&dataset.notes, quiet);
     Ok(dataset)
 }

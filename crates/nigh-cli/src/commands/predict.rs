@@ -3,12 +3,12 @@
 use super::{WrongUsage, load, print, say};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
-use nigh::dataset::csv_field;
+use nigh::dataset::Ids;
 use nigh::dataset::edge_list::read_pairs;
+use nigh::report::records::{Records, Values};
 use nigh::report::table::Table;
-use nigh::trained::Applied;
-use nigh::{Error, Trained};
-use std::fmt::Write;
+use nigh::trained::{Applied, Link};
+use nigh::{Dataset, Error, Trained};
 use std::path::Path;
 
 pub fn run(options: &Predict, quiet: bool) -> Result<()> {
@@ -23,77 +23,97 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     if options.node.is_some() && options.top == 0 {
         return Err(Error::setting("top", 0, "expected 1 or more").into());
     }
-    let class_names = trained.summary.class_names.clone();
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
-    let mut applied = trained.over(&dataset)?;
-    say(&applied.notes, quiet);
-    let text = match (&options.pairs, &options.node) {
-        (Some(path), _) => pairs(&mut applied, path)?,
-        (None, Some(node)) => links(&mut applied, node, options, &decoder)?,
-        (None, None) => classes(&applied, &class_names)?,
+    let records = match (&options.pairs, &options.node) {
+        (None, None) => classes(&mut trained, &dataset, quiet)?,
+        (Some(path), _) => pairs(&mut applied(&mut trained, &dataset, quiet)?, path)?,
+        (None, Some(name)) => {
+            let mut applied = applied(&mut trained, &dataset, quiet)?;
+            let links = links(&mut applied, name, options)?;
+            let ids = &applied.sample.ids;
+            if options.out.is_none() {
+                return print(&look(&links, ids, &decoder, options.include_existing));
+            }
+            let target = links.iter().map(|link| ids.name(link.node as usize));
+            Records::default()
+                .with("source", Values::Ids(Ids::from_names(links.iter().map(|_| name)).into()))
+                .with("target", Values::Ids(Ids::from_names(target).into()))
+                .with("score", Values::Numbers(links.iter().map(|link| link.score).collect()))
+                .with("exists", Values::Truths(links.iter().map(|link| link.exists).collect()))
+        }
     };
     match &options.out {
-        Some(path) => nigh::atomic::write(path, text.as_bytes()).map_err(Error::io(path))?,
-        None => print(&text)?,
+        Some(path) => Ok(records.write(path)?),
+        None => print(&records.to_csv()),
     }
-    Ok(())
 }
 
-fn pairs(applied: &mut Applied<'_>, path: &Path) -> Result<String> {
+fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, quiet: bool) -> Result<Applied<'a>> {
+    let applied = trained.over(dataset)?;
+    say(&applied.notes, quiet);
+    Ok(applied)
+}
+
+fn pairs(applied: &mut Applied<'_>, path: &Path) -> Result<Records> {
     let ids = applied.sample.ids.clone();
     let numbers = ids.lookup();
-    let read = read_pairs(path, |name| numbers.contains_key(name))?;
+    let read = read_pairs(path, |name| numbers.find(name).is_some())?;
     let mut pairs = Vec::with_capacity(read.len());
     for (line, names) in &read {
         let find = |name: &String| {
             let unknown = || Error::line(path, *line, format!("node `{name}` is not in the graph"));
-            numbers.get(name.as_str()).copied().ok_or_else(unknown)
+            numbers.find(name).ok_or_else(unknown)
         };
         pairs.push([find(&names[0])?, find(&names[1])?]);
     }
     let scores = applied.scores(&pairs)?;
-    let mut text = "source,target,score\n".to_string();
-    for ((_, [source, target]), score) in read.iter().zip(scores) {
-        writeln!(text, "{},{},{score}", csv_field(source), csv_field(target))?;
-    }
-    Ok(text)
+    let end = |end: usize| Values::Ids(Ids::from_names(read.iter().map(|(_, names)| &names[end])).into());
+    Ok(Records::default().with("source", end(0)).with("target", end(1)).with("score", Values::Numbers(scores)))
 }
 
-fn links(applied: &mut Applied<'_>, name: &str, options: &Predict, decoder: &str) -> Result<String> {
+fn links(applied: &mut Applied<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
     let ids = applied.sample.ids.clone();
-    let numbers = ids.lookup();
-    let node = *numbers.get(name).ok_or_else(|| {
-        let known: Vec<String> = (0..ids.len()).map(|node| ids.name(node).into_owned()).collect();
+    let node = ids.lookup().find(name).ok_or_else(|| {
+        let known: Vec<String> = ids.iter().map(String::from).collect();
         let nearest = nigh::error::nearest(name, &known).map(|near| format!("; did you mean `{near}`?"));
         anyhow!("node `{name}` is not in the graph{}", nearest.unwrap_or_default())
     })?;
-    let links = applied.links(node, options.top, options.include_existing)?;
-    if options.out.is_some() {
-        let mut text = "source,target,score,exists\n".to_string();
-        for link in &links {
-            let target = csv_field(&ids.name(link.node as usize));
-            writeln!(text, "{},{target},{},{}", csv_field(name), link.score, link.exists)?;
-        }
-        return Ok(text);
-    }
-    let mut heading = vec!["node", decoder];
-    heading.extend(options.include_existing.then_some("exists"));
-    let mut table = Table::new(&heading);
-    for link in &links {
-        let mut cells = vec![ids.name(link.node as usize).into_owned(), format!("{:.4}", link.score)];
-        cells.extend(options.include_existing.then(|| if link.exists { "yes" } else { "no" }.to_string()));
-        table.row(&cells);
-    }
-    Ok(table.to_string())
+    Ok(applied.links(node, options.top, options.include_existing)?)
 }
 
-fn classes(applied: &Applied<'_>, class_names: &[String]) -> Result<String> {
-    let mut text = "id,label,probability\n".to_string();
-    for answer in applied.classes()? {
-        let id = csv_field(&applied.sample.ids.name(answer.node as usize));
-        let label = csv_field(&class_names[answer.class as usize]);
-        writeln!(text, "{id},{label},{:.6}", answer.probability)?;
+/// Links for people.
+fn look(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> String {
+    let mut heading = vec!["node", decoder];
+    heading.extend(existing.then_some("exists"));
+    let mut table = Table::new(&heading);
+    for link in links {
+        let mut cells = vec![ids.name(link.node as usize).into_owned(), format!("{:.4}", link.score)];
+        cells.extend(existing.then(|| if link.exists { "yes" } else { "no" }.to_string()));
+        table.row(&cells);
     }
-    Ok(text)
+    table.to_string()
+}
+
+fn classes(trained: &mut Trained, dataset: &Dataset, quiet: bool) -> Result<Records> {
+    let class_names = trained.summary.class_names.clone();
+    let (mut graphs, mut ids) = (Vec::new(), Vec::new());
+    let (mut labels, mut probabilities) = (Vec::new(), Vec::new());
+    for (number, graph) in dataset.graphs().enumerate() {
+        let applied = applied(trained, &graph, quiet || number > 0)?;
+        for answer in applied.classes()? {
+            graphs.push(dataset.graph_name(number));
+            ids.push(applied.sample.ids.name(answer.node as usize).into_owned());
+            labels.push(class_names[answer.class as usize].clone());
+            probabilities.push(answer.probability);
+        }
+    }
+    let records = match dataset.samples.len() {
+        1 => Records::default(),
+        _ => Records::default().with("graph", Values::Words(graphs)),
+    };
+    Ok(records
+        .with("id", Values::Ids(Ids::from_names(ids).into()))
+        .with("label", Values::Words(labels))
+        .with("probability", Values::Numbers(probabilities)))
 }

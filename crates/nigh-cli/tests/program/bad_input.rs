@@ -23,7 +23,7 @@ fn people_with_model() -> Folder {
 
 #[test]
 fn an_edge_list_that_is_none_is_refused() {
-    let cases: [(&[u8], &[&str]); 12] = [
+    let cases: [(&[u8], &[&str]); 11] = [
         (b"a b\nb c\nlonely\n", &["graph.txt:3:", "`lonely` is one column"]),
         (b"a b\nb \xff\n", &["graph.txt:2:", "byte 3 (0xff) is not UTF-8"]),
         (b"\xff\xfea\x00 \x00b\x00", &["graph.txt:1:", "not UTF-8"]),
@@ -31,7 +31,6 @@ fn an_edge_list_that_is_none_is_refused() {
         (b"# a comment\n\n   \n", &["graph.txt", "no edges"]),
         (b"source,target\n", &["graph.txt", "no edges"]),
         (b"a a\nb b\n", &["graph.txt", "no edge between two different nodes"]),
-        (b"a;b\nb;c\n", &["graph.txt:1:", "`a;b` is one column"]),
         (b"a,b\nb,\n", &["graph.txt:2:", "column 2 is empty"]),
         (b"a b 1\nb c\n", &["graph.txt:2:", "2 columns, but the lines above have 3"]),
         (b"a b 1\nb c nan\n", &["graph.txt:2:", "weight `nan` is not a positive number"]),
@@ -66,7 +65,7 @@ fn features_that_miss_or_repeat_a_node_or_hold_no_number_are_refused() {
         (whole.replace("ada1,1,", "ada1,NaN,"), vec!["features.csv:2: column 2", "`NaN` is not a finite number"]),
         (whole.replace("ada1,1,", "ada1,1e39,"), vec!["features.csv:2: column 2", "`1e39` is not a finite number"]),
         (whole.replace("ada1,1,", "ada1,,"), vec!["features.csv:2: column 2", "is not a finite number"]),
-        (whole.replace("ada1,1,", "ada1,"), vec!["features.csv:2:", "2 features, but the lines above have 3"]),
+        (whole.replace("ada1,1,", "ada1,"), vec!["features.csv:2:", "3 columns, but the lines above have 4"]),
         ("id,age,size\n".to_string(), vec!["features.csv", "no rows"]),
         (String::new(), vec!["features.csv", "no rows"]),
         ("ada0\n".to_string(), vec!["features.csv:1:", "one column"]),
@@ -89,9 +88,10 @@ fn a_first_row_of_features_with_a_word_in_it_is_no_header_if_it_names_a_node() {
 fn labels_that_do_not_fit_are_refused() {
     let cases = [
         ("ada0,x\nnobody,y\n", "node-classification", vec!["labels.csv:2:", "`nobody` is not in the graph"]),
-        ("ada0,x\nada0,y\n", "node-classification", vec!["labels.csv:2:", "has a label already, on line 1"]),
-        ("ada0,x\nada1\n", "node-classification", vec!["labels.csv:2:", "expected an id and its label"]),
-        ("ada0,x\nada1,\n", "node-classification", vec!["labels.csv:2:", "empty label"]),
+        ("ada0,x\nada0,y\n", "node-classification", vec!["labels.csv:2:", "has a row already, on line 1"]),
+        ("ada0,x\nada1\n", "node-classification", vec!["labels.csv:2:", "1 columns, but the lines above have 2"]),
+        ("ada0,x,1\n", "node-classification", vec!["labels.csv:1:", "3 columns; expected an id and its label"]),
+        ("ada0,x\nada1,\n", "node-classification", vec!["labels.csv:2:", "column 2 is empty"]),
         ("", "node-classification", vec!["labels.csv", "no labels"]),
         ("ada0,x\nada1,y\n", "node-classification", vec!["too small to split"]),
         ("ada0,x\nada1,x\nada2,x\n", "node-classification", vec!["1 class"]),
@@ -238,7 +238,7 @@ fn a_file_that_is_missing_or_a_folder_is_named() {
         folder.refuses(&format!("train edges.txt --config {file} {FAST}"), 1, &[file]);
         folder.refuses(&format!("predict model edges.txt --pairs {file}"), 1, &[file]);
     }
-    let says = ["missing.txt", "a graph is an edge-list file or one of grid, communities"];
+    let says = ["missing.txt", "a graph is a file of edges or one of grid, communities"];
     folder.refuses("evaluate model missing.txt", 1, &says);
 }
 
@@ -255,7 +255,7 @@ fn a_missing_file_of_another_kind_is_not_answered_with_advice_on_graphs() {
     ] {
         let answer = folder.nigh(line);
         assert_eq!(answer.code, Some(1), "{line}");
-        assert!(!answer.stderr.contains("a graph is an edge-list file"), "nigh {line}\n{}", answer.stderr);
+        assert!(!answer.stderr.contains("a graph is a file of edges"), "nigh {line}\n{}", answer.stderr);
     }
 }
 
@@ -374,8 +374,8 @@ fn an_output_that_can_not_be_written_is_refused_before_training() {
 #[test]
 fn an_embedding_of_another_format_is_wrong_usage() {
     let folder = people_with_model();
-    let says = [".npy, .csv or .safetensors"];
-    folder.refuses("embed model edges.txt --out vectors.txt", 2, &says);
+    let says = [".npy, .csv, .parquet, .safetensors, .vec"];
+    folder.refuses("embed model edges.txt --out vectors.xls", 2, &says);
     folder.refuses("embed model edges.txt --out vectors", 2, &says);
 }
 

@@ -4,6 +4,7 @@ mod artefact;
 mod bad_input;
 mod certify;
 mod demo;
+mod doors;
 mod export;
 #[cfg(feature = "fetch")]
 mod fetch;

@@ -85,7 +85,7 @@ pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result
         }
         let ids = match sample.ids.as_ref() {
             Ids::Numbers(_) => None,
-            Ids::Names(names) => Some(names.clone()),
+            ids => Some(ids.iter().map(String::from).collect()),
         };
         samples.push(SampleHeader { nodes: sample.graph.num_nodes(), features, ids });
     }
@@ -157,7 +157,7 @@ pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
         let label = |label: u32| (label != NONE).then_some(label);
         let labels = arrays.take::<u32>(&format!("{number}/labels"));
         let labels = labels.map(|labels| labels.into_iter().map(label).collect::<Arc<[_]>>());
-        let ids = sample.ids.clone().map_or(Ids::Numbers(sample.nodes), Ids::Names).into();
+        let ids = sample.ids.as_ref().map_or(Ids::Numbers(sample.nodes), Ids::from_names).into();
         samples.push(Sample { graph: graph.into(), features, labels, ids, signal_rows: None });
     }
     let given = match header.given {
@@ -183,7 +183,8 @@ pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
         graphs: header.graphs,
     };
     let Header { name, class_names, notes, .. } = header;
-    let dataset = Dataset { name, samples, class_names, customs, given, notes };
+    let (graph_names, cleaning) = (Vec::new(), None);
+    let dataset = Dataset { name, samples, graph_names, class_names, customs, given, notes, cleaning };
     dataset.check().ok()?;
     Some(dataset)
 }
@@ -275,7 +276,7 @@ mod tests {
         rich.samples[0].graph = Graph::from_weighted_edges(400, &edges, &weights).unwrap().0.into();
         let sparse = Matrix::from_fn(400, 50, |i, c| f32::from(i % 50 == c));
         rich.samples[0].features = Features::from_matrix(sparse);
-        rich.samples[0].ids = Ids::Names((0..400).map(|i| format!("node {i}")).collect()).into();
+        rich.samples[0].ids = Ids::from_names((0..400).map(|i| format!("node {i}"))).into();
         rich.given = Some(GivenSplit::Nodes([vec![1, 2], vec![3], vec![4, 5, 6]]));
         let mut pairs = leaders.clone();
         pairs.samples[0].features = Features::Dense(Matrix::from_fn(400, 3, |i, c| (i + c) as f32).into());

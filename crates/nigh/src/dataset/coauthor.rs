@@ -115,7 +115,7 @@ impl Rows {
             _ => Err(indices.error(format!("entry {at} is {value}; there are {columns} columns"))),
         };
         let checked = indices.integers()?.into_iter().enumerate().map(index).collect::<Result<_>>()?;
-        let values = data.floats();
+        let values = data.floats()?;
         if let Some(at) = values.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
             return Err(data.error(format!("entry {at} is {}; expected a count", values[at])));
         }

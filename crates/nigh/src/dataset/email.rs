@@ -1,10 +1,12 @@
 //! Email: who wrote to whom in a research institution, cut into graphs by groups of six departments.
 
-use super::edge_list::{Line, Text};
-use super::{Customs, Dataset, Ids, Nodes, Sample};
+use super::interner::Interner;
+use super::text::Text;
+use super::{Customs, Dataset, Ids, Sample};
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Component, Graph};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -21,18 +23,17 @@ pub fn read(folder: &Path) -> Result<Dataset> {
     let path = folder.join("email.txt");
     let departments = read_departments(&folder.join("email_labels.txt"))?;
 
-    let mut nodes = Nodes::default();
+    let mut nodes = Interner::default();
     let mut labels = Vec::new();
     let (mut edges, mut crossing) = (Vec::new(), 0);
-    for line in Text::open(&path)?.lines() {
-        let line = line?;
-        let ends = pair(&line)?;
+    Text::open(&path)?.each_line(0, |line, fields| {
+        let ends = pair(&path, line, fields)?;
         let mut of_end = [0; 2];
         for (end, department) in ends.iter().zip(&mut of_end) {
-            let unknown = || line.error(format!("node `{end}` has no department in email_labels.txt"));
-            *department = *departments.get(end).ok_or_else(unknown)?;
+            let unknown = || Error::line(&path, line, format!("node `{end}` has no department in email_labels.txt"));
+            *department = *departments.get(*end).ok_or_else(unknown)?;
         }
-        let edge = ends.each_ref().map(|end| nodes.number(end));
+        let edge = ends.map(|end| nodes.number(end));
         for (node, department) in edge.into_iter().zip(of_end) {
             if node as usize == labels.len() {
                 labels.push(department);
@@ -43,7 +44,8 @@ pub fn read(folder: &Path) -> Result<Dataset> {
         } else {
             crossing += 1;
         }
-    }
+        Ok(())
+    })?;
     let (graph, _) = Graph::from_edges(labels.len(), &edges)?;
     let samples: Vec<Sample> =
         graph.components(TOO_SMALL).into_iter().map(|part| sample(part, &nodes, &labels)).collect();
@@ -63,12 +65,12 @@ pub fn read(folder: &Path) -> Result<Dataset> {
     })
 }
 
-fn sample(part: Component, nodes: &Nodes, labels: &[u32]) -> Sample {
-    let names = part.nodes.iter().map(|&node| nodes.names[node as usize].clone()).collect();
+fn sample(part: Component, nodes: &Interner, labels: &[u32]) -> Sample {
+    let names = part.nodes.iter().map(|&node| &nodes.names()[node as usize]);
     Sample {
         features: Features::Constant(part.nodes.len()),
         labels: Some(part.nodes.iter().map(|&node| Some(labels[node as usize])).collect()),
-        ids: Ids::Names(names).into(),
+        ids: Ids::from_names(names).into(),
         graph: part.graph.into(),
         signal_rows: None,
     }
@@ -76,23 +78,29 @@ fn sample(part: Component, nodes: &Nodes, labels: &[u32]) -> Sample {
 
 /// The department of each node; there can't be more departments than nodes.
 fn read_departments(path: &Path) -> Result<HashMap<String, u32>> {
-    let text = Text::open(path)?;
-    let lines = text.lines().collect::<Result<Vec<_>>>()?;
+    let mut lines = Vec::new();
+    Text::open(path)?.each_line(0, |line, fields| {
+        let [node, department] = pair(path, line, fields)?;
+        lines.push((line, node.to_string(), department.to_string()));
+        Ok(())
+    })?;
     let mut departments = HashMap::with_capacity(lines.len());
-    for line in &lines {
-        let [node, department] = pair(line)?;
+    for (line, node, department) in &lines {
         let number = department.parse::<u32>().ok().filter(|&number| (number as usize) < lines.len());
-        let wrong = || line.error(format!("`{department}` is not a department; expected 0 or a little more"));
-        if departments.insert(node.clone(), number.ok_or_else(wrong)?).is_some() {
-            return Err(line.error(format!("node `{node}` was given a department above")));
+        let wrong = |problem: String| Error::line(path, *line, problem);
+        let unknown = || wrong(format!("`{department}` is not a department; expected 0 or a little more"));
+        if departments.insert(node.clone(), number.ok_or_else(unknown)?).is_some() {
+            return Err(wrong(format!("node `{node}` was given a department above")));
         }
     }
     Ok(departments)
 }
 
-fn pair(line: &Line<'_>) -> Result<[String; 2]> {
-    let wrong = |fields: Vec<String>| line.error(format!("{} columns; expected two", fields.len()));
-    line.fields()?.try_into().map_err(wrong)
+fn pair<'a>(path: &Path, line: usize, fields: &'a [Cow<'_, str>]) -> Result<[&'a str; 2]> {
+    match fields {
+        [a, b] => Ok([a, b]),
+        _ => Err(Error::line(path, line, format!("{} columns; expected two", fields.len()))),
+    }
 }
 
 #[cfg(test)]
@@ -130,8 +138,7 @@ mod tests {
         let sizes: Vec<_> = dataset.samples.iter().map(|s| (s.graph.num_nodes(), s.graph.num_edges())).collect();
         assert_eq!(sizes, [(12, 11), (11, 10)], "the order of first mention");
         let sample = &dataset.samples[1];
-        let Ids::Names(names) = &*sample.ids else { panic!("names") };
-        assert_eq!(names[..3], ["105", "101", "100"]);
+        assert_eq!(sample.ids.iter().take(3).collect::<Vec<_>>(), ["105", "101", "100"]);
         assert_eq!(sample.labels.as_ref().unwrap()[..3], [Some(1), Some(1), Some(0)]);
         assert!(sample.graph.has_edge(1, 2) && !sample.graph.has_edge(0, 1));
         assert_eq!((dataset.class_names.len(), dataset.customs.graphs), (8, Some([5, 1, 1])));

@@ -62,6 +62,22 @@ impl Features {
         }
     }
 
+    /// With one more row, of zeros.
+    pub(crate) fn with_empty_row(self) -> Features {
+        match self {
+            Features::Constant(rows) => Features::Constant(rows + 1),
+            Features::Dense(matrix) => {
+                let mut data = matrix.data().to_vec();
+                data.resize(data.len() + matrix.cols(), 0.0);
+                Features::Dense(Matrix::from_data(matrix.rows() + 1, matrix.cols(), data).into())
+            }
+            Features::Sparse(matrix) => {
+                let rows = (0..matrix.rows()).map(|row| matrix.row(row).collect()).chain([Vec::new()]);
+                Features::Sparse(SparseMatrix::from_rows(&rows.collect::<Vec<_>>(), matrix.cols()).into())
+            }
+        }
+    }
+
     /// A fingerprint of shape and values.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();

@@ -2,7 +2,11 @@
 
 mod cache;
 pub mod coauthor;
+pub(crate) mod columnar;
+mod compressed;
 mod csv;
+#[doc(hidden)]
+pub mod doors;
 pub mod edge_list;
 pub mod email;
 pub mod export;
@@ -10,27 +14,40 @@ mod features;
 #[cfg(feature = "fetch")]
 pub mod fetch;
 mod folders;
+mod format;
 pub mod generate;
+mod ids;
+mod input;
+mod interner;
+mod matrix_market;
+mod node_link;
+mod nodes;
 pub mod npy;
 pub mod ogb;
 pub mod paper;
 mod pickle;
 pub mod planetoid;
 pub mod ppi;
+mod scipy;
 mod table;
+mod text;
+mod texts;
 mod torch;
 
 pub use csv::csv_field;
+pub use edge_list::EdgeColumns;
 pub use features::Features;
 pub use folders::Folders;
+pub use ids::{Ids, Lookup};
+pub use input::Input;
+pub use nodes::NodeColumns;
+pub use texts::Texts;
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
 use crate::names::one_of;
 use crate::source::SignalScale;
 use paper::{KNOWN, Known};
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,6 +58,8 @@ pub struct Dataset {
     pub name: String,
     /// The graphs.
     pub samples: Vec<Sample>,
+    /// What the user calls the graphs; none where they are numbered.
+    pub graph_names: Vec<String>,
     /// The word for each class.
     pub class_names: Vec<String>,
     /// What the paper does on these data and nowhere else.
@@ -49,6 +68,8 @@ pub struct Dataset {
     pub given: Option<GivenSplit>,
     /// Remarks for the user on what was read and tidied.
     pub notes: Vec<String>,
+    /// What was tidied away, if it was read from files of the user's own.
+    pub cleaning: Option<Cleaning>,
 }
 
 /// One graph with what is known about its nodes.
@@ -95,43 +116,6 @@ pub struct GivenPairs {
     pub negative: Vec<[u32; 2]>,
 }
 
-/// The names of nodes.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Ids {
-    /// Nodes are called `0`, `1`, ...
-    Numbers(usize),
-    /// Nodes have names of their own.
-    Names(Vec<String>),
-}
-
-impl Ids {
-    /// How many nodes.
-    pub fn len(&self) -> usize {
-        match self {
-            Ids::Numbers(len) => *len,
-            Ids::Names(names) => names.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The name of a node.
-    pub fn name(&self, node: usize) -> Cow<'_, str> {
-        match self {
-            Ids::Numbers(_) => Cow::Owned(node.to_string()),
-            Ids::Names(names) => Cow::Borrowed(&names[node]),
-        }
-    }
-
-    /// The nodes behind the names.
-    pub fn lookup(&self) -> HashMap<Cow<'_, str>, u32> {
-        (0..self.len()).map(|node| (self.name(node), node as u32)).collect()
-    }
-}
-
 /// The graphs that need no file.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("grid", "20 × 20 grid, 400 nodes, no features"),
@@ -155,11 +139,11 @@ pub fn is_name(name: &str) -> bool {
 const BUILT_IN_SEED: u64 = 0;
 
 impl Dataset {
-    /// A built-in name, a dataset of the paper that lies in one of the folders, or an edge-list file with optional files
-    /// of features and labels.
-    pub fn load(name: &str, features: Option<&Path>, labels: Option<&Path>, folders: &Folders) -> Result<Dataset> {
+    /// A built-in name, a dataset of the paper that lies in one of the folders, or a file of edges with what the user
+    /// says about it.
+    pub fn load(name: &str, input: &Input, folders: &Folders) -> Result<Dataset> {
         if is_name(name) {
-            if let Some(path) = features.or(labels) {
+            if let Some(path) = [&input.nodes, &input.features, &input.labels].into_iter().flatten().next() {
                 return Err(Error::Data(format!(
                     "`{name}` is built in and brings its own features and labels; {} can't be added",
                     path.display()
@@ -175,7 +159,7 @@ impl Dataset {
             // Not there, and it does not look like a file either: probably a slip in a built-in name.
             one_of("graph", name, &names())?;
         }
-        Dataset::from_files(path, features, labels)
+        Dataset::from_files(path, input)
     }
 
     /// One of `BUILT_IN`.
@@ -226,10 +210,12 @@ impl Dataset {
         Dataset {
             name: name.to_string(),
             samples: vec![sample],
+            graph_names: Vec::new(),
             class_names: Vec::new(),
             customs: Customs::default(),
             given: None,
             notes: Vec::new(),
+            cleaning: None,
         }
     }
 
@@ -244,8 +230,9 @@ impl Dataset {
 
     /// Several graphs, for inductive work.
     pub fn from_samples(name: &str, samples: Vec<Sample>, class_names: Vec<String>) -> Result<Dataset> {
-        let (customs, given, notes) = (Customs::default(), None, Vec::new());
-        let dataset = Dataset { name: name.to_string(), samples, class_names, customs, given, notes };
+        let (name, customs) = (name.to_string(), Customs::default());
+        let (graph_names, given, notes, cleaning) = (Vec::new(), None, Vec::new(), None);
+        let dataset = Dataset { name, samples, graph_names, class_names, customs, given, notes, cleaning };
         dataset.check()?;
         Ok(dataset)
     }
@@ -282,6 +269,9 @@ impl Dataset {
         {
             return wrong(format!("{} graphs can't be shared out as {counts:?}", self.samples.len()));
         }
+        if !(self.graph_names.is_empty() || self.graph_names.len() == self.samples.len()) {
+            return wrong(format!("{} names for {} graphs", self.graph_names.len(), self.samples.len()));
+        }
         let n = first.graph.num_nodes() as u32;
         let labelled =
             |&node: &u32| node < n && first.labels.as_ref().is_some_and(|labels| labels[node as usize].is_some());
@@ -304,53 +294,6 @@ impl Dataset {
         }
     }
 
-    /// An edge list with optional features and labels.
-    pub fn from_files(edges: &Path, features: Option<&Path>, labels: Option<&Path>) -> Result<Dataset> {
-        if !edges.exists() {
-            let names = names().join(", ");
-            return Err(Error::file(edges, format!("no such file; a graph is an edge-list file or one of {names}")));
-        }
-        let list = edge_list::read(edges)?;
-        let mut notes = list.notes;
-        let mut nodes = list.nodes;
-        let listed = nodes.names.len();
-        let rows = features.map(|path| table::read_features(path, &mut nodes)).transpose()?;
-        if nodes.names.len() > listed {
-            let isolated = nodes.names.len() - listed;
-            notes.push(format!("{isolated} nodes have features but no edge; they are kept, isolated"));
-        }
-        let n = nodes.names.len();
-        let (graph, cleaning) = match &list.weights {
-            None => Graph::from_edges(n, &list.edges)?,
-            Some(weights) => Graph::from_weighted_edges(n, &list.edges, weights)?,
-        };
-        if graph.num_edges() == 0 {
-            return Err(Error::file(edges, "no edge between two different nodes; message passing needs some"));
-        }
-        notes.extend(remarks(cleaning));
-        let features = match (rows, features) {
-            (Some(rows), Some(path)) => {
-                notes.extend(rows.notes.iter().cloned());
-                rows.into_features(path, &nodes)?
-            }
-            _ => Features::Constant(n),
-        };
-        let mut class_names = Vec::new();
-        let labels = match labels {
-            Some(path) => {
-                let read = table::read_labels(path, &nodes)?;
-                class_names = read.class_names;
-                notes.extend(read.notes);
-                Some(read.labels.into())
-            }
-            None => None,
-        };
-        let ids = Ids::Names(nodes.names).into();
-        let name = edges.file_name().unwrap_or(edges.as_os_str()).to_string_lossy().into_owned();
-        let sample = Sample { graph: graph.into(), features, labels, ids, signal_rows: None };
-        Ok(Dataset { name, samples: vec![sample], class_names, customs: Customs::default(), given: None, notes })
-    }
-
     /// The same data with nodes in the order in which a model first met them, and new nodes behind; also the number
     /// of nodes that the model knows. Each known node keeps its signal, whatever the order of the lines in a file.
     pub fn aligned(&self, known: &Ids) -> Result<(Dataset, usize)> {
@@ -363,7 +306,7 @@ impl Dataset {
         let mut next_new = known.len() as u32;
         let mut num_known = 0;
         for node in 0..sample.ids.len() {
-            let row = numbers.get(&sample.ids.name(node)).copied().inspect(|_| num_known += 1);
+            let row = numbers.find(&sample.ids.name(node)).inspect(|_| num_known += 1);
             order.push((
                 row.unwrap_or_else(|| {
                     next_new += 1;
@@ -377,15 +320,11 @@ impl Dataset {
         }
         order.sort_unstable();
         let nodes: Vec<u32> = order.iter().map(|entry| entry.1).collect();
-        let ids = match sample.ids.as_ref() {
-            Ids::Numbers(_) if nodes.is_sorted() => sample.ids.as_ref().clone(),
-            ids => Ids::Names(nodes.iter().map(|&node| ids.name(node as usize).into_owned()).collect()),
-        };
         let aligned = Sample {
             graph: sample.graph.permute(&nodes)?.into(),
             features: sample.features.permute_rows(&nodes),
             labels: sample.labels.as_ref().map(|labels| nodes.iter().map(|&node| labels[node as usize]).collect()),
-            ids: ids.into(),
+            ids: sample.ids.select(&nodes).into(),
             signal_rows: Some(order.iter().map(|entry| entry.0).collect()),
         };
         let mut place = vec![0u32; nodes.len()];
@@ -410,6 +349,22 @@ impl Dataset {
         }
         self.class_names = class_names.to_vec();
         Ok(self)
+    }
+
+    /// What a graph is called.
+    pub fn graph_name(&self, graph: usize) -> String {
+        self.graph_names.get(graph).cloned().unwrap_or_else(|| graph.to_string())
+    }
+
+    /// Each graph for itself.
+    pub fn graphs(&self) -> impl Iterator<Item = Dataset> + '_ {
+        self.samples.iter().map(|sample| Dataset {
+            samples: vec![sample.clone()],
+            graph_names: Vec::new(),
+            customs: Customs { graphs: None, ..self.customs },
+            given: self.given.clone().filter(|_| self.samples.len() == 1),
+            ..self.clone()
+        })
     }
 
     /// `N`, over all graphs.
@@ -448,29 +403,4 @@ fn remarks(cleaning: Cleaning) -> Vec<String> {
         remarks.push(format!("{} self loops were dropped; the operator gives every node its own", cleaning.self_loops));
     }
     remarks
-}
-
-/// Nodes in the order of their first mention.
-#[derive(Debug, Default)]
-pub(crate) struct Nodes {
-    pub names: Vec<String>,
-    numbers: HashMap<String, u32>,
-}
-
-impl Nodes {
-    /// The number of a node, given out at its first mention.
-    pub fn number(&mut self, name: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(name) {
-            return number;
-        }
-        let number = self.names.len() as u32;
-        self.names.push(name.to_string());
-        self.numbers.insert(name.to_string(), number);
-        number
-    }
-
-    /// The number of a node that has been mentioned.
-    pub fn find(&self, name: &str) -> Option<u32> {
-        self.numbers.get(name).copied()
-    }
 }

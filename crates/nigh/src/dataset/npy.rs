@@ -10,6 +10,7 @@ mod writer;
 pub use self::writer::{Number, write};
 
 use self::header::{Header, Kind};
+use super::Texts;
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -59,7 +60,7 @@ pub fn read(path: &Path) -> Result<Array> {
 }
 
 /// A file and its length. What is no file is not opened: a pipe would let us wait for ever.
-fn open(path: &Path) -> Result<(File, u64)> {
+pub(super) fn open(path: &Path) -> Result<(File, u64)> {
     let about = path.metadata().map_err(Error::io(path))?;
     if !about.is_file() {
         return Err(Error::file(path, "is not a file"));
@@ -186,21 +187,45 @@ impl Array {
             Kind::Float(size) => {
                 return Err(self.error(format!("holds {}-bit floats where whole numbers are expected", 8 * size)));
             }
+            Kind::Bytes(_) | Kind::Characters(_) => return Err(self.error("holds texts where numbers are expected")),
         })
     }
 
     /// Every entry as a number, rounded to 32 bits, the last side running fastest. Infinities and NaN pass.
-    pub fn floats(&self) -> Vec<f32> {
-        match self.kind {
+    pub fn floats(&self) -> Result<Vec<f32>> {
+        Ok(match self.kind {
             Kind::Float(2) => self.decode(|item| half(u16::from_le_bytes(item))),
             Kind::Float(4) => self.decode(f32::from_le_bytes),
             Kind::Float(_) => self.decode(|item| f64::from_le_bytes(item) as f32),
             Kind::Uint(8) => self.decode(|item| u64::from_le_bytes(item) as f32),
-            _ => {
-                let whole = self.integers().expect("all but floats and 64 unsigned bits are whole numbers");
-                whole.into_iter().map(|value| value as f32).collect()
+            _ => self.integers()?.into_iter().map(|value| value as f32).collect(),
+        })
+    }
+
+    /// Every entry as a name; whole numbers are such.
+    pub fn texts(&self) -> Result<Texts> {
+        let mut texts = Texts::default();
+        match self.kind {
+            Kind::Bytes(size) => {
+                for item in self.bytes.chunks_exact(size) {
+                    let end = item.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+                    texts.push_bytes(&item[..end]).map_err(|problem| self.error(problem))?;
+                }
             }
+            Kind::Characters(count) => {
+                for item in self.bytes.chunks_exact(4 * count) {
+                    let codes = item.as_chunks::<4>().0.iter();
+                    let code = |&code: &[u8; 4]| {
+                        if self.big_endian { u32::from_be_bytes(code) } else { u32::from_le_bytes(code) }
+                    };
+                    let text: Option<String> =
+                        codes.map(code).take_while(|&code| code != 0).map(char::from_u32).collect();
+                    texts.push(&text.ok_or_else(|| self.error("holds a text with an invalid character"))?);
+                }
+            }
+            _ => return Ok(self.integers()?.iter().map(i64::to_string).collect()),
         }
+        Ok(texts)
     }
 
     /// Something wrong with what the array says.
@@ -239,7 +264,7 @@ fn last_side_fastest<T: Copy>(values: &[T], shape: &[usize], start: usize, strid
 }
 
 /// A 16-bit float: 1 sign, 5 exponent and 10 fraction bits.
-fn half(bits: u16) -> f32 {
+pub(super) fn half(bits: u16) -> f32 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
     let size = match exponent {
         0 => fraction * 2f32.powi(-24),
@@ -354,7 +379,7 @@ mod tests {
         for (descr, data, value) in whole {
             let array = array(&npy(descr, "(1,)", data)).unwrap();
             assert_eq!(array.integers().unwrap(), [value], "{descr}");
-            assert_eq!(array.floats(), [value as f32], "{descr}");
+            assert_eq!(array.floats().unwrap(), [value as f32], "{descr}");
         }
         let floats: [(&str, &[u8], f32); 6] = [
             ("<f4", &1.5f32.to_le_bytes(), 1.5),
@@ -365,7 +390,7 @@ mod tests {
             ("<u8", &[0xff; 8], u64::MAX as f32),
         ];
         for (descr, data, value) in floats {
-            assert_eq!(array(&npy(descr, "(1,)", data)).unwrap().floats(), [value], "{descr}");
+            assert_eq!(array(&npy(descr, "(1,)", data)).unwrap().floats().unwrap(), [value], "{descr}");
         }
         let too_large = array(&npy("<u8", "(1,)", &[0xff; 8])).unwrap().integers().unwrap_err();
         assert_eq!(too_large.to_string(), "x.npy: 18446744073709551615 is too large");
@@ -401,7 +426,7 @@ mod tests {
         let number = array(&npy("|u1", "()", &[9])).unwrap();
         assert_eq!((number.shape(), number.integers().unwrap()), (&[][..], vec![9]));
         let empty = array(&headed("{'descr': '|u1', 'fortran_order': True, 'shape': (1000000, 0)}", &[])).unwrap();
-        assert!(empty.floats().is_empty());
+        assert!(empty.floats().unwrap().is_empty());
     }
 
     #[test]
@@ -495,7 +520,8 @@ mod tests {
             let fortran = "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }\n";
             for bytes in [noise.clone(), headed(&header, &noise), damaged(headed(fortran, &[7; 24]), &changes, cut)] {
                 if let Ok(array) = array(&bytes) {
-                    prop_assert_eq!(array.floats().len(), array.shape().iter().product::<usize>());
+                    let length = array.floats().map_or_else(|_| array.texts().map_or(0, |texts| texts.len()), |floats| floats.len());
+                    prop_assert!(length == 0 || length == array.shape().iter().product::<usize>());
                     let _ = array.integers();
                 }
             }

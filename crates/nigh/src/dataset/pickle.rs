@@ -134,6 +134,11 @@ impl<'a> Pickle<'a> {
         self.values.iter()
     }
 
+    /// The places of all of them.
+    pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
+        (0..self.values.len() as u32).map(Id)
+    }
+
     pub fn integer(&self, id: Id) -> Result<i64> {
         match self.value(id) {
             Value::Integer(integer) => Ok(*integer),
@@ -744,8 +749,7 @@ mod tests {
     /// Everything that can be asked of a pickle, of every value of it.
     fn ask_everything(bytes: &[u8]) {
         let Ok(pickle) = Pickle::read(bytes) else { return };
-        for at in 0..pickle.values.len() {
-            let id = Id(at as u32);
+        for id in pickle.ids() {
             let _ = (pickle.size(id), pickle.text(id), pickle.bytes(id), pickle.list(id), pickle.entry(id, "a"));
             let _ = (numpy::integers(&pickle, id), numpy::sparse_rows(&pickle, id));
         }

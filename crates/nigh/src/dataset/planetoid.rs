@@ -75,10 +75,12 @@ pub fn read(folder: &Path, name: &str) -> Result<Dataset> {
     Ok(Dataset {
         name: name.to_string(),
         samples: vec![sample],
+        graph_names: Vec::new(),
         class_names: (0..num_classes).map(|class| class.to_string()).collect(),
         customs: Customs::default(),
         given: Some(GivenSplit::Nodes([nodes(0..num_train), valid, test_ids])),
         notes,
+        cleaning: None,
     })
 }
 

@@ -60,11 +60,11 @@ pub fn read(folder: &Path) -> Result<Dataset> {
 
     let mut samples = Vec::new();
     for part in graph.components(TOO_SMALL) {
-        let names = part.nodes.iter().map(|&node| listed.nodes[node as usize].id.to_string()).collect();
+        let names = part.nodes.iter().map(|&node| listed.nodes[node as usize].id.to_string());
         samples.push(Sample {
             features: Features::Dense(rows.permute_rows(&part.nodes).into()),
             labels: None,
-            ids: Ids::Names(names).into(),
+            ids: Ids::from_names(names).into(),
             graph: part.graph.into(),
             signal_rows: None,
         });
@@ -91,7 +91,7 @@ fn read_rows(folder: &Path, nodes: &[Node]) -> Result<Matrix> {
     if columns < 2 {
         return Err(array.error(format!("has {columns} columns; expected two and more")));
     }
-    let mut scaled = Matrix::from_data(num_rows, columns, array.floats());
+    let mut scaled = Matrix::from_data(num_rows, columns, array.floats()?);
     for row in 0..num_rows {
         let bad = |(column, value): (usize, &f32)| !value.is_finite() || column < 2 && *value <= -1.0;
         if let Some(column) = scaled.row(row).iter().enumerate().position(bad) {

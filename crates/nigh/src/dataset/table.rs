@@ -1,133 +1,237 @@
-//! Features and labels: a line per node, its id first.
+//! Tables with a header or without: text, Parquet or Arrow, read column by column.
 
-use super::Nodes;
-use super::edge_list::{Text, header_note, is_header, is_id_word};
-use crate::dataset::Features;
+use super::Texts;
+use super::columnar::{Batch, Column, Columnar};
+use super::format::Format;
+use super::text::{Parsed, Text, Wrong};
 use crate::error::{Error, Result};
-use crate::kernel::Matrix;
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
-/// Feature rows in the order of the file.
+/// A table of which only the columns that are asked for are read.
 #[derive(Debug)]
-pub(crate) struct FeatureRows {
-    rows: Vec<(u32, Vec<f32>)>,
-    pub notes: Vec<String>,
+pub(crate) struct Table {
+    pub path: PathBuf,
+    /// The names of the columns, if it has any.
+    pub header: Option<Vec<String>>,
+    pub width: usize,
+    content: Content,
 }
 
-/// Reads `id, number, number, ...`; nodes that the edge list does not mention are added.
-pub(crate) fn read_features(path: &Path, nodes: &mut Nodes) -> Result<FeatureRows> {
-    let text = Text::open(path)?;
-    let mut rows: Vec<(u32, Vec<f32>)> = Vec::new();
-    let mut notes = Vec::new();
-    let mut line_of: Vec<usize> = vec![0; nodes.names.len()];
-    for (at, line) in text.lines().enumerate() {
-        let line = line?;
-        let fields = line.fields()?;
-        if at == 0 && (names_columns(&fields) || is_id_word(&fields[0])) && nodes.find(&fields[0]).is_none() {
-            notes.push(header_note(path, &line));
-            continue;
+#[derive(Debug)]
+enum Content {
+    Text(Text),
+    Columnar,
+}
+
+/// Some columns of a table.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    /// The line, or row, at which each stands.
+    pub places: Vec<usize>,
+    /// Columns of names.
+    pub names: Vec<Texts>,
+    /// Columns of numbers, row by row.
+    pub numbers: Vec<f32>,
+    /// How many numbers there are in a row.
+    pub width: usize,
+}
+
+impl Table {
+    /// Opens a table. `nothing` is said of an empty one; `is_header` looks at the first two lines of a text.
+    pub fn open(path: &Path, nothing: &str, is_header: impl Fn(&[String], Option<&[String]>) -> bool) -> Result<Table> {
+        if Format::of(path)? == Format::Columnar {
+            let header = Columnar::open(path)?.names().to_vec();
+            let width = header.len();
+            return Ok(Table { path: path.to_path_buf(), header: Some(header), width, content: Content::Columnar });
         }
-        let [id, numbers @ ..] = &fields[..] else { unreachable!("a line has one field at least") };
-        if id.is_empty() {
-            return Err(line.error("column 1 is empty; expected the id of a node"));
+        let text = Text::open(path)?;
+        let Some(first) = text.head.first() else { return Err(Error::file(path, nothing)) };
+        let fields = text.fields(first)?;
+        let second = text.head.get(1).map(|line| text.fields(line)).transpose()?;
+        let width = fields.len();
+        let header = is_header(&fields, second.as_deref()).then_some(fields);
+        Ok(Table { path: path.to_path_buf(), header, width, content: Content::Text(text) })
+    }
+
+    /// The column of this name, or of this number.
+    pub fn find(&self, name: &str) -> Result<usize> {
+        find_column(&self.path, name, self.header.as_deref(), self.width)
+    }
+
+    /// The first column whose name is one of these words.
+    pub fn worded(&self, words: &[&str]) -> Option<usize> {
+        self.header.as_ref()?.iter().position(|word| words.contains(&word.to_lowercase().as_str()))
+    }
+
+    /// The remark on a line that was taken for a header.
+    pub fn header_note(&self) -> Option<String> {
+        match &self.content {
+            Content::Text(text) => self.header.as_ref().map(|_| header_note(text)),
+            Content::Columnar => None,
         }
-        if numbers.is_empty() {
-            return Err(line.error(format!("`{id}` is one column; expected an id and its features")));
+    }
+
+    /// Something wrong with the row that stands at a place.
+    pub fn error(&self, place: usize, problem: impl Into<String>) -> Error {
+        match self.content {
+            Content::Text(_) => Error::line(&self.path, place, problem),
+            Content::Columnar => Error::file(&self.path, format!("row {place}: {}", problem.into())),
         }
-        if let Some((_, first)) = rows.first()
-            && first.len() != numbers.len()
-        {
-            return Err(line.error(format!("{} features, but the lines above have {}", numbers.len(), first.len())));
+    }
+
+    /// Something wrong with the first row, or with the header.
+    pub fn first_error(&self, problem: impl Into<String>) -> Error {
+        match &self.content {
+            Content::Text(text) => Error::line(&self.path, text.head[0].number, problem),
+            Content::Columnar => Error::file(&self.path, problem),
         }
-        let mut row = Vec::with_capacity(numbers.len());
-        for (at, number) in numbers.iter().enumerate() {
-            match number.parse::<f32>() {
-                Ok(value) if value.is_finite() => row.push(value),
-                _ => return Err(line.error(format!("column {}: `{number}` is not a finite number", at + 2))),
+    }
+
+    /// What places count.
+    pub fn unit(&self) -> &'static str {
+        match self.content {
+            Content::Text(_) => "line",
+            Content::Columnar => "row",
+        }
+    }
+
+    /// Reads columns of names and columns of numbers.
+    pub fn read(&self, names: &[usize], numbers: &[usize]) -> Result<Rows> {
+        match &self.content {
+            Content::Text(text) => self.read_text(text, names, numbers),
+            Content::Columnar => self.read_columnar(names, numbers),
+        }
+    }
+
+    fn read_text(&self, text: &Text, names: &[usize], numbers: &[usize]) -> Result<Rows> {
+        let empty = || Rows { names: vec![Texts::default(); names.len()], width: numbers.len(), ..Rows::default() };
+        let (_, blocks) = text.blocks(
+            usize::from(self.header.is_some()),
+            || (),
+            |(), block| {
+                let (mut rows, mut fields) = (empty(), Vec::new());
+                for line in block.lines() {
+                    let (at, line) = line?;
+                    text.separator.split(line, &mut fields).map_err(|problem| Wrong::new(at, problem))?;
+                    self.row(&fields, at, names, numbers, &mut rows)?;
+                }
+                Ok(rows)
+            },
+        )?;
+        let mut all = empty();
+        all.numbers.reserve_exact(blocks.iter().map(|block| block.result.numbers.len()).sum());
+        for block in blocks {
+            all.places.extend(block.result.places.iter().map(|place| block.above + place));
+            all.numbers.extend(block.result.numbers);
+            for (all, names) in all.names.iter_mut().zip(block.result.names) {
+                names.iter().for_each(|name| all.push(name));
             }
         }
-        let node = nodes.number(id);
-        line_of.resize(nodes.names.len(), 0);
-        match &mut line_of[node as usize] {
-            0 => line_of[node as usize] = line.number,
-            first => return Err(line.error(format!("node `{id}` has a row already, on line {first}"))),
-        }
-        rows.push((node, row));
+        Ok(all)
     }
-    if rows.is_empty() {
-        return Err(Error::file(path, "no rows; expected lines of an id and its features"));
-    }
-    Ok(FeatureRows { rows, notes })
-}
 
-/// Whether the columns after the id are all words; of a first line that names no node, a header's.
-fn names_columns(fields: &[String]) -> bool {
-    fields.len() > 1 && fields[1..].iter().all(|field| field.parse::<f32>().is_err())
-}
-
-impl FeatureRows {
-    /// `F`, in the order of the nodes; every node needs a row.
-    pub fn into_features(self, path: &Path, nodes: &Nodes) -> Result<Features> {
-        let mut by_node: Vec<Option<Vec<f32>>> = vec![None; nodes.names.len()];
-        self.rows.into_iter().for_each(|(node, row)| by_node[node as usize] = Some(row));
-        let missing: Vec<&String> =
-            by_node.iter().zip(&nodes.names).filter(|(row, _)| row.is_none()).map(|(_, name)| name).collect();
-        if let Some(first) = missing.first() {
-            let count = missing.len();
-            return Err(Error::file(path, format!("{count} nodes of the graph have no row, `{first}` for one")));
-        }
-        let rows: Vec<Vec<f32>> = by_node.into_iter().flatten().collect();
-        Ok(Features::from_matrix(Matrix::from_rows(&rows)))
-    }
-}
-
-/// Labels in the order of the nodes.
-#[derive(Debug)]
-pub(crate) struct Labels {
-    pub labels: Vec<Option<u32>>,
-    pub class_names: Vec<String>,
-    pub notes: Vec<String>,
-}
-
-/// Reads `id, label`; nodes without a line have no label.
-pub(crate) fn read_labels(path: &Path, nodes: &Nodes) -> Result<Labels> {
-    let text = Text::open(path)?;
-    let mut read: Vec<Option<(usize, String)>> = vec![None; nodes.names.len()];
-    let mut any = false;
-    let mut notes = Vec::new();
-    for (at, line) in text.lines().enumerate() {
-        let line = line?;
-        let fields = line.fields()?;
-        let [id, label] = &fields[..] else {
-            return Err(line.error(format!("{} columns; expected an id and its label", fields.len())));
-        };
-        let Some(node) = nodes.find(id) else {
-            // A header names no node.
-            if at == 0 && is_header(&fields) {
-                notes.push(header_note(path, &line));
-                continue;
+    fn read_columnar(&self, names: &[usize], numbers: &[usize]) -> Result<Rows> {
+        let wanted: Vec<usize> = names.iter().chain(numbers).copied().collect();
+        let mut rows = Rows { names: vec![Texts::default(); names.len()], ..Rows::default() };
+        let header = self.header.as_deref().unwrap_or_default();
+        for batch in Columnar::open(&self.path)?.batches(&wanted)? {
+            let Batch { first_row, columns } = batch?;
+            let wrong = |at: usize, found: &str, expected: &str| {
+                let column = &header[wanted[at]];
+                Error::file(&self.path, format!("column `{column}` holds {found}; expected {expected}"))
+            };
+            let count = columns.first().map_or(0, Column::len);
+            let (of_names, of_numbers) = columns.split_at(names.len());
+            for (at, column) in of_names.iter().enumerate() {
+                match column {
+                    Column::Integers(values) => values.iter().for_each(|value| rows.names[at].push(&value.to_string())),
+                    Column::Texts(texts) => texts.iter().for_each(|text| rows.names[at].push(text)),
+                    _ => return Err(wrong(at, "numbers with fractions", "names or whole numbers")),
+                }
             }
-            return Err(line.error(format!("node `{id}` is not in the graph")));
+            let mut widths = Vec::new();
+            for (at, column) in of_numbers.iter().enumerate() {
+                widths.push(match column {
+                    Column::Integers(_) | Column::Numbers(_) => 1,
+                    Column::Vectors { width, .. } => *width,
+                    Column::Texts(_) => return Err(wrong(names.len() + at, "texts", "numbers")),
+                });
+            }
+            let width: usize = widths.iter().sum();
+            if rows.places.is_empty() {
+                rows.width = width;
+            } else if rows.width != width {
+                let problem = format!("row {first_row}: lists of another length than in the rows above");
+                return Err(Error::file(&self.path, problem));
+            }
+            rows.numbers.reserve(count * width);
+            for row in 0..count {
+                for (column, &width) in of_numbers.iter().zip(&widths) {
+                    match column {
+                        Column::Integers(values) => rows.numbers.push(values[row] as f32),
+                        Column::Numbers(values) => rows.numbers.push(values[row]),
+                        Column::Vectors { values, .. } => rows.numbers.extend(&values[row * width..][..width]),
+                        Column::Texts(_) => {}
+                    }
+                }
+                rows.places.push(first_row + row);
+                let start = rows.numbers.len() - width;
+                if let Some(value) = rows.numbers[start..].iter().find(|value| !value.is_finite()) {
+                    let problem = format!("row {}: {value} is not a finite number", first_row + row);
+                    return Err(Error::file(&self.path, problem));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn row(
+        &self,
+        fields: &[Cow<'_, str>],
+        at: usize,
+        names: &[usize],
+        numbers: &[usize],
+        rows: &mut Rows,
+    ) -> Parsed<()> {
+        let wrong = |problem: String| Err(Wrong::new(at, problem));
+        if fields.len() != self.width {
+            return wrong(format!("{} columns, but the lines above have {}", fields.len(), self.width));
+        }
+        for (&column, all) in names.iter().zip(&mut rows.names) {
+            if fields[column].is_empty() {
+                return wrong(format!("column {} is empty", column + 1));
+            }
+            all.push(&fields[column]);
+        }
+        for &column in numbers {
+            match fields[column].parse::<f32>() {
+                Ok(value) if value.is_finite() => rows.numbers.push(value),
+                _ => return wrong(format!("column {}: `{}` is not a finite number", column + 1, fields[column])),
+            }
+        }
+        rows.places.push(at + 1);
+        Ok(())
+    }
+}
+
+/// The remark on a line that was taken for a header.
+pub(crate) fn header_note(text: &Text) -> String {
+    let line = &text.head[0];
+    format!("line {} of {} was read as a header: `{}`", line.number, text.path.display(), line.text.trim())
+}
+
+/// The column of this name, or of this number.
+pub(crate) fn find_column(path: &Path, name: &str, header: Option<&[String]>, width: usize) -> Result<usize> {
+    let header = header.unwrap_or_default();
+    let exact = header.iter().position(|word| word == name);
+    let found = exact.or_else(|| header.iter().position(|word| word.eq_ignore_ascii_case(name)));
+    let counted = || name.parse().ok().filter(|number| (1..=width).contains(number)).map(|number: usize| number - 1);
+    found.or_else(counted).ok_or_else(|| {
+        let known = match header {
+            [] => format!("a number from 1 to {width}, as it has no header"),
+            words => words.join(", "),
         };
-        any = true;
-        if label.is_empty() {
-            return Err(line.error(format!("node `{id}` has an empty label; leave the line out instead")));
-        }
-        if let Some((first, _)) = &read[node as usize] {
-            return Err(line.error(format!("node `{id}` has a label already, on line {first}")));
-        }
-        read[node as usize] = Some((line.number, label.clone()));
-    }
-    if !any {
-        return Err(Error::file(path, "no labels; expected lines of an id and its label"));
-    }
-    let mut class_names: Vec<String> = read.iter().flatten().map(|(_, label)| label.clone()).collect();
-    class_names.sort();
-    class_names.dedup();
-    if class_names.iter().all(|name| name.parse::<i64>().is_ok()) {
-        class_names.sort_by_key(|name| name.parse::<i64>().unwrap_or_default());
-    }
-    let class = |label: &String| class_names.iter().position(|name| name == label).map(|class| class as u32);
-    let labels = read.iter().map(|entry| entry.as_ref().and_then(|(_, label)| class(label))).collect();
-    Ok(Labels { labels, class_names, notes })
+        Error::file(path, format!("has no column `{name}`; expected {known}"))
+    })
 }

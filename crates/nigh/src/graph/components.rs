@@ -19,19 +19,41 @@ impl Graph {
     /// let parts = graph.components(1);
     /// assert_eq!((&parts[0].nodes[..], &parts[1].nodes[..]), (&[0, 3, 5][..], &[1, 2][..]));
     /// assert_eq!(parts[0].graph.neighbours(1), [0, 2]);
+    /// assert_eq!(graph.component_sizes(), [3, 2, 1]);
     /// # Ok::<(), nigh::Error>(())
     /// ```
     pub fn components(&self, size: usize) -> Vec<Component> {
-        let mut seen = vec![false; self.num_nodes()];
         // The number of each node within its component.
         let mut place = vec![0u32; self.num_nodes()];
         let mut components = Vec::new();
+        self.each_component(|nodes| {
+            if nodes.len() > size {
+                let mut nodes = nodes.to_vec();
+                nodes.sort_unstable();
+                nodes.iter().enumerate().for_each(|(at, &node)| place[node as usize] = at as u32);
+                let graph = self.closed_part(&nodes, &place);
+                components.push(Component { nodes, graph });
+            }
+        });
+        components
+    }
+
+    /// How many nodes each connected component has, in the order of their first node.
+    pub fn component_sizes(&self) -> Vec<usize> {
+        let mut sizes = Vec::new();
+        self.each_component(|nodes| sizes.push(nodes.len()));
+        sizes
+    }
+
+    fn each_component(&self, mut each: impl FnMut(&[u32])) {
+        let mut seen = vec![false; self.num_nodes()];
+        let mut nodes = Vec::new();
         for first in 0..self.num_nodes() {
-            if seen[first] {
+            if std::mem::replace(&mut seen[first], true) {
                 continue;
             }
-            seen[first] = true;
-            let mut nodes = vec![first as u32];
+            nodes.clear();
+            nodes.push(first as u32);
             let mut visited = 0;
             while let Some(&node) = nodes.get(visited) {
                 visited += 1;
@@ -41,14 +63,8 @@ impl Graph {
                     }
                 }
             }
-            if nodes.len() > size {
-                nodes.sort_unstable();
-                nodes.iter().enumerate().for_each(|(at, &node)| place[node as usize] = at as u32);
-                let graph = self.closed_part(&nodes, &place);
-                components.push(Component { nodes, graph });
-            }
+            each(&nodes);
         }
-        components
     }
 
     /// The graph on ascending `nodes` that no edge leaves. Rows stay sorted, since `place` ascends with the nodes.

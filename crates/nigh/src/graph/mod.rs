@@ -1,13 +1,16 @@
 //! 1. The graph: who is linked to whom, each link stored once per direction, four bytes each (eight with weights).
 
+mod builder;
 pub mod components;
 pub mod operator;
 pub mod proximity;
 
+pub(crate) use builder::{Edges, build, build_mentioned, span};
 pub use components::Component;
 pub use operator::Operator;
 
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 /// An undirected graph in compressed sparse rows: the neighbours of `i` are a sorted slice, without `i` itself.
@@ -25,6 +28,17 @@ pub struct Cleaning {
     pub self_loops: usize,
     /// Repetitions of a link, in either direction, merged into one.
     pub duplicates: usize,
+    /// Of the edges that stay, those that were listed in both directions.
+    pub both_ways: usize,
+}
+
+impl Cleaning {
+    /// What was tidied in another graph as well.
+    pub fn add(&mut self, other: Cleaning) {
+        self.self_loops += other.self_loops;
+        self.duplicates += other.duplicates;
+        self.both_ways += other.both_ways;
+    }
 }
 
 impl Graph {
@@ -55,51 +69,24 @@ impl Graph {
     }
 
     fn build(num_nodes: usize, edges: &[[u32; 2]], weights: Option<&[f32]>) -> Result<(Graph, Cleaning)> {
-        if num_nodes > u32::MAX as usize {
-            return Err(Error::Data(format!("{num_nodes} nodes are more than 32-bit ids can number")));
-        }
-        if let Some(edge) = edges.iter().find(|edge| edge.iter().any(|&end| end as usize >= num_nodes)) {
-            let [a, b] = edge;
+        let beyond = |edge: &&[u32; 2]| edge.iter().any(|&end| end as usize >= num_nodes);
+        if let Some([a, b]) = edges.iter().find(beyond) {
             return Err(Error::Data(format!("edge {a}-{b} names a node beyond the {num_nodes} nodes of the graph")));
         }
-        // Counting sort by node, then sort and merge within each row.
-        let mut offsets = vec![0usize; num_nodes + 1];
-        let mut cleaning = Cleaning::default();
-        for &[a, b] in edges {
-            if a == b {
-                cleaning.self_loops += 1;
-            } else {
-                offsets[a as usize + 1] += 1;
-                offsets[b as usize + 1] += 1;
-            }
-        }
-        (0..num_nodes).for_each(|i| offsets[i + 1] += offsets[i]);
-        let mut next = offsets.clone();
-        let mut neighbours = vec![0u32; offsets[num_nodes]];
-        let mut row_weights = weights.map(|_| vec![0f32; neighbours.len()]);
-        for (at, &[a, b]) in edges.iter().enumerate().filter(|(_, [a, b])| a != b) {
-            for (from, to) in [(a, b), (b, a)] {
-                let slot = next[from as usize];
-                next[from as usize] += 1;
-                neighbours[slot] = to;
-                if let (Some(out), Some(weights)) = (&mut row_weights, weights) {
-                    out[slot] = weights[at];
+        let share = edges.len().div_ceil(rayon::current_num_threads()).max(1 << 14);
+        let shared = |(number, edges): (usize, &[[u32; 2]])| {
+            let mut listed = Edges::new(weights.is_some());
+            match weights.map(|weights| &weights[number * share..]) {
+                None => edges.iter().for_each(|&edge| listed.push(edge)),
+                Some(weights) => {
+                    edges.iter().zip(weights).for_each(|(&edge, &weight)| listed.push_weighted(edge, weight))
                 }
             }
-        }
-        let kept = match &mut row_weights {
-            None => merge_rows(&mut offsets, &mut neighbours),
-            Some(weights) => merge_weighted_rows(&mut offsets, &mut neighbours, weights),
+            listed
         };
-        cleaning.duplicates = (neighbours.len() - kept) / 2;
-        neighbours.truncate(kept);
-        if cleaning.duplicates > 0 {
-            neighbours.shrink_to_fit();
-        }
-        if let Some(weights) = &mut row_weights {
-            weights.truncate(kept);
-        }
-        Ok((Graph { offsets, neighbours, weights: row_weights }, cleaning))
+        let shares = edges.par_chunks(share).enumerate().map(shared).collect::<Vec<_>>();
+        let shares = if shares.is_empty() { vec![Edges::new(weights.is_some())] } else { shares };
+        build(num_nodes, shares)
     }
 
     /// Offsets, neighbours and weights as they are stored.
@@ -163,6 +150,13 @@ impl Graph {
     #[inline]
     pub fn has_edge(&self, a: u32, b: u32) -> bool {
         self.neighbours(a as usize).binary_search(&b).is_ok()
+    }
+
+    /// With more nodes behind, isolated.
+    pub(crate) fn with_nodes(mut self, num_nodes: usize) -> Graph {
+        assert!(num_nodes >= self.num_nodes(), "no node is taken away");
+        self.offsets.resize(num_nodes + 1, self.neighbours.len());
+        self
     }
 
     /// Every edge once, smaller end first, in order.
@@ -242,46 +236,6 @@ impl Graph {
     }
 }
 
-/// Sorts every row, merges repetitions and closes the gaps. Returns how many entries are left.
-fn merge_rows(offsets: &mut [usize], neighbours: &mut [u32]) -> usize {
-    let mut kept = 0;
-    for node in 0..offsets.len() - 1 {
-        let (start, end) = (offsets[node], offsets[node + 1]);
-        neighbours[start..end].sort_unstable();
-        offsets[node] = kept;
-        for at in start..end {
-            if kept == offsets[node] || neighbours[kept - 1] != neighbours[at] {
-                neighbours[kept] = neighbours[at];
-                kept += 1;
-            }
-        }
-    }
-    *offsets.last_mut().expect("one offset more than nodes") = kept;
-    kept
-}
-
-/// As `merge_rows`; of equal neighbours the largest weight stays.
-fn merge_weighted_rows(offsets: &mut [usize], neighbours: &mut [u32], weights: &mut [f32]) -> usize {
-    let mut kept = 0;
-    let mut row: Vec<(u32, f32)> = Vec::new();
-    for node in 0..offsets.len() - 1 {
-        let (start, end) = (offsets[node], offsets[node + 1]);
-        row.clear();
-        row.extend(neighbours[start..end].iter().copied().zip(weights[start..end].iter().copied()));
-        // The heaviest of equal neighbours comes first, and the first stays.
-        row.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-        row.dedup_by_key(|entry| entry.0);
-        offsets[node] = kept;
-        for &(neighbour, weight) in &row {
-            neighbours[kept] = neighbour;
-            weights[kept] = weight;
-            kept += 1;
-        }
-    }
-    *offsets.last_mut().expect("one offset more than nodes") = kept;
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,7 +244,7 @@ mod tests {
     fn duplicates_merge_self_loops_go_isolated_nodes_stay() {
         let edges = [[3, 1], [1, 3], [1, 1], [0, 3], [3, 1]];
         let (graph, cleaning) = Graph::from_edges(5, &edges).unwrap();
-        assert_eq!(cleaning, Cleaning { self_loops: 1, duplicates: 2 });
+        assert_eq!(cleaning, Cleaning { self_loops: 1, duplicates: 2, both_ways: 1 });
         assert_eq!((graph.num_nodes(), graph.num_edges()), (5, 2));
         assert_eq!(graph.edges().collect::<Vec<_>>(), [[0, 3], [1, 3]]);
         assert_eq!((graph.degree(2), graph.degree(3)), (0, 2));

@@ -6,9 +6,11 @@ pub mod dropout;
 pub mod linear;
 mod matrix;
 pub mod normalize;
+pub mod pages;
 pub mod pairs;
 pub mod propagate;
 pub mod softmax;
+pub mod sort;
 pub mod sparse;
 
 pub use matrix::Matrix;

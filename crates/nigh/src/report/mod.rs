@@ -3,4 +3,5 @@
 pub mod histogram;
 pub mod layout;
 pub mod plot;
+pub mod records;
 pub mod table;

@@ -1,9 +1,10 @@
 //! Representations with the names of their nodes, in the formats that others read.
 
 use crate::atomic;
-use crate::dataset::{Ids, csv_field, npy};
+use crate::dataset::{Ids, npy};
 use crate::error::{Error, Result};
 use crate::kernel::Matrix;
+use crate::report::records::{Records, Values};
 use crate::tensors::{self, Tensors};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,27 +13,45 @@ use std::sync::Arc;
 /// `H`, and what the user calls its rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
+    /// The graph of each row, if there are several.
+    pub graphs: Option<Vec<String>>,
     /// A name per row.
     pub ids: Arc<Ids>,
     /// A row per node.
     pub matrix: Matrix,
 }
 
+/// Every format, by the end of the file's name.
+const FORMATS: &str = ".npy, .csv, .parquet, .safetensors, .vec or .txt (word2vec)";
+
 impl Embedding {
-    /// Writes `.npy` (ids beside it, one per line, in `FILE.ids.txt`), `.csv` or `.safetensors`. Returns every file
-    /// written.
+    /// The rows of several graphs below each other, given with their names.
+    pub fn of_graphs(parts: Vec<(String, Embedding)>) -> Embedding {
+        let names = parts.iter().flat_map(|(graph, part)| std::iter::repeat_n(graph.clone(), part.ids.len()));
+        let ids = parts.iter().flat_map(|(_, part)| part.ids.iter());
+        let (names, ids) = (names.collect(), Ids::from_names(ids).into());
+        let cols = parts.first().map_or(0, |(_, part)| part.matrix.cols());
+        let data: Vec<f32> = parts.iter().flat_map(|(_, part)| part.matrix.data()).copied().collect();
+        Embedding { graphs: Some(names), ids, matrix: Matrix::from_data(data.len() / cols.max(1), cols, data) }
+    }
+
+    /// Writes `.npy` (ids beside it, one per line, in `FILE.ids.txt`), `.csv`, `.parquet`, `.safetensors`, or the text
+    /// of word2vec as `.vec` or `.txt`. Returns every file written.
     pub fn write(&self, path: &Path) -> Result<Vec<PathBuf>> {
         Embedding::check_name(path)?;
         let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
-        match path.extension().and_then(|extension| extension.to_str()) {
+        let bytes = match path.extension().and_then(|extension| extension.to_str()) {
             Some("npy") => {
-                files.push((path.to_path_buf(), self.to_npy()));
-                let ids: String = self.names().map(|name| name + "\n").collect();
+                let ids: String = self.names("\t").map(|name| name + "\n").collect();
                 files.push((atomic::beside(path, "ids.txt"), ids.into_bytes()));
+                self.to_npy()
             }
-            Some("csv") => files.push((path.to_path_buf(), self.to_csv().into_bytes())),
-            _ => files.push((path.to_path_buf(), self.to_safetensors())),
-        }
+            Some("csv") => self.to_records().to_csv().into_bytes(),
+            Some("parquet") => self.to_records().to_parquet(),
+            Some("vec" | "txt") => self.to_word2vec(path)?.into_bytes(),
+            _ => self.to_safetensors(),
+        };
+        files.insert(0, (path.to_path_buf(), bytes));
         for (at, (path, bytes)) in files.iter().enumerate() {
             if let Err(error) = atomic::write(path, bytes) {
                 // Vectors without their ids are of no use to anyone.
@@ -46,13 +65,17 @@ impl Embedding {
     /// Whether `write` knows the format of a name.
     pub fn check_name(path: &Path) -> Result<()> {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("npy" | "csv" | "safetensors") => Ok(()),
-            _ => Err(Error::setting("out", path.display(), "its name must end in .npy, .csv or .safetensors")),
+            Some("npy" | "csv" | "parquet" | "safetensors" | "vec" | "txt") => Ok(()),
+            _ => Err(Error::setting("out", path.display(), format!("its name must end in {FORMATS}"))),
         }
     }
 
-    fn names(&self) -> impl Iterator<Item = String> + '_ {
-        (0..self.ids.len()).map(|node| self.ids.name(node).into_owned())
+    /// What rows are called, the graph in front if there are several.
+    fn names<'a>(&'a self, between: &'a str) -> impl Iterator<Item = String> + 'a {
+        self.ids.iter().enumerate().map(move |(row, id)| match &self.graphs {
+            Some(graphs) => format!("{}{between}{id}", graphs[row]),
+            None => id.into_owned(),
+        })
     }
 
     fn to_npy(&self) -> Vec<u8> {
@@ -62,23 +85,40 @@ impl Embedding {
         bytes
     }
 
-    fn to_csv(&self) -> String {
-        let mut text = "id".to_string();
-        (0..self.matrix.cols()).for_each(|column| write!(text, ",h{column}").expect("memory can be written"));
-        text.push('\n');
-        for (row, name) in self.names().enumerate() {
-            text += &csv_field(&name);
-            // The shortest text that is read back to the same bits.
-            self.matrix.row(row).iter().for_each(|value| write!(text, ",{value}").expect("memory can be written"));
+    /// Columns `id`, `h0`, `h1`, ..., behind `graph` if there are several.
+    pub fn to_records(&self) -> Records {
+        let graphs = self.graphs.clone().map(|graphs| Records::default().with("graph", Values::Words(graphs)));
+        let column = |column: usize| (0..self.matrix.rows()).map(|row| self.matrix.row(row)[column]).collect();
+        (0..self.matrix.cols())
+            .fold(graphs.unwrap_or_default().with("id", Values::Ids(self.ids.clone())), |records, at| {
+                records.with(format!("h{at}"), Values::Numbers(column(at)))
+            })
+    }
+
+    /// The text of word2vec: the numbers of rows and columns, then a line per row, with blanks between.
+    fn to_word2vec(&self, path: &Path) -> Result<String> {
+        let [rows, cols] = self.matrix.shape();
+        let mut text = format!("{rows} {cols}\n");
+        for (row, name) in self.names("/").enumerate() {
+            if name.is_empty() || name.contains(char::is_whitespace) {
+                let problem = format!("a blank in `{name}` would end it in the text of word2vec; .csv can hold it");
+                return Err(Error::file(path, problem));
+            }
+            text += &name;
+            self.matrix.row(row).iter().for_each(|value| write!(text, " {value}").expect("memory can be written"));
             text.push('\n');
         }
-        text
+        Ok(text)
     }
 
     fn to_safetensors(&self) -> Vec<u8> {
         let tensors = Tensors::from([("embedding".to_string(), self.matrix.clone())]);
-        let ids = serde_json::to_string(&self.names().collect::<Vec<_>>()).expect("names can be written");
-        tensors::to_bytes(&tensors, &[("ids", &ids)])
+        let list = |names: &[String]| serde_json::to_string(names).expect("names can be written");
+        let ids = list(&self.ids.iter().map(String::from).collect::<Vec<_>>());
+        let graphs = self.graphs.as_ref().map(|graphs| list(graphs));
+        let mut notes = vec![("ids", ids.as_str())];
+        notes.extend(graphs.as_ref().map(|graphs| ("graphs", graphs.as_str())));
+        tensors::to_bytes(&tensors, &notes)
     }
 }
 
@@ -87,13 +127,29 @@ mod tests {
     use super::*;
 
     fn example() -> Embedding {
-        let ids = Ids::Names(vec!["a".into(), "Paris, \"F\"".into()]).into();
-        Embedding { ids, matrix: Matrix::from_rows(&[[0.1, -2.0, 3e-9], [1.0, 0.0, 0.5]]) }
+        let ids = Ids::from_names(["a", "Paris, \"F\""]).into();
+        Embedding { graphs: None, ids, matrix: Matrix::from_rows(&[[0.1, -2.0, 3e-9], [1.0, 0.0, 0.5]]) }
     }
 
     #[test]
     fn csv_keeps_names_and_bits() {
-        assert_eq!(example().to_csv(), "id,h0,h1,h2\na,0.1,-2,0.000000003\n\"Paris, \"\"F\"\"\",1,0,0.5\n");
+        assert_eq!(
+            example().to_records().to_csv(),
+            "id,h0,h1,h2\na,0.1,-2,0.000000003\n\"Paris, \"\"F\"\"\",1,0,0.5\n"
+        );
+    }
+
+    #[test]
+    fn word2vec_has_a_line_per_name_and_no_blank_in_one() {
+        let mut embedding = example();
+        let path = Path::new("x.vec");
+        let error = embedding.to_word2vec(path).unwrap_err().to_string();
+        assert!(error.contains("a blank in `Paris, \"F\"`"), "{error}");
+        embedding.ids = Ids::from_names(["a", "7"]).into();
+        assert_eq!(embedding.to_word2vec(path).unwrap(), "2 3\na 0.1 -2 0.000000003\n7 1 0 0.5\n");
+        let both = Embedding::of_graphs(vec![("x".into(), embedding.clone()), ("y".into(), embedding)]);
+        assert!(both.to_word2vec(path).unwrap().starts_with("4 3\nx/a 0.1 "));
+        assert!(both.to_records().to_csv().ends_with("\ny,7,1,0,0.5\n"));
     }
 
     #[test]

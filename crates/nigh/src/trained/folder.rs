@@ -57,9 +57,9 @@ impl Trained {
         let weights: Tensors = entries.map(|weight| (weight.name.clone(), weight.value.clone())).collect();
         let (numbered_nodes, ids) = match self.ids.as_ref() {
             Ids::Numbers(count) => (Some(*count), String::new()),
-            Ids::Names(names) => {
-                let line = |name: &String| serde_json::to_string(name).expect("a name can be written") + "\n";
-                (None, names.iter().map(line).collect())
+            ids => {
+                let line = |name| serde_json::to_string(&name).expect("a name can be written") + "\n";
+                (None, ids.iter().map(line).collect())
             }
         };
         let manifest = Manifest {
@@ -125,7 +125,7 @@ impl Trained {
             None => {
                 let line = |line: &str| serde_json::from_str(line);
                 let names: std::result::Result<Vec<String>, _> = text(IDS)?.lines().map(line).collect();
-                Ids::Names(names.map_err(|error| refused(format!("{IDS} is damaged: {error}")))?)
+                Ids::from_names(names.map_err(|error| refused(format!("{IDS} is damaged: {error}")))?)
             }
         };
         let summary = manifest.summary.clone();

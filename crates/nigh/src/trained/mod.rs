@@ -164,10 +164,16 @@ impl Trained {
     /// Passes messages over all of a graph; answers are asked of the result.
     pub fn over(&mut self, dataset: &Dataset) -> Result<Applied<'_>> {
         if dataset.samples.len() != 1 {
-            return Err(Error::Data(format!("{} graphs; one at a time can be embedded", dataset.samples.len())));
+            return Err(Error::Data(format!("{} graphs; one at a time can be asked", dataset.samples.len())));
         }
+        self.over_one_of(dataset, 1)
+    }
+
+    /// As `over`, of one graph out of so many.
+    fn over_one_of(&mut self, dataset: &Dataset, num_graphs: usize) -> Result<Applied<'_>> {
         let (aligned, mut notes) = self.align(dataset)?;
-        if graph_digest(&aligned) != self.summary.graph {
+        // A graph that was one of several has no digest of its own.
+        if num_graphs == 1 && graph_digest(&aligned) != self.summary.graph {
             notes.push(format!(
                 "not the graph of the training, which had {} and {}",
                 counted(self.summary.num_nodes, "node"),
@@ -184,9 +190,24 @@ impl Trained {
         Ok(Applied { trained: self, sample, h, notes })
     }
 
-    /// `H` of a graph, all of whose edges are known.
+    /// `H` of all graphs, all of whose edges are known.
     pub fn embed(&mut self, dataset: &Dataset) -> Result<Embedding> {
-        Ok(self.over(dataset)?.into_embedding())
+        self.embed_with_notes(dataset).map(|embedded| embedded.0)
+    }
+
+    /// As `embed`, with remarks for the user.
+    pub fn embed_with_notes(&mut self, dataset: &Dataset) -> Result<(Embedding, Vec<String>)> {
+        let (mut parts, mut notes) = (Vec::new(), Vec::new());
+        for (number, graph) in dataset.graphs().enumerate() {
+            let applied = self.over_one_of(&graph, dataset.samples.len())?;
+            let new: Vec<String> = applied.notes.iter().filter(|note| !notes.contains(*note)).cloned().collect();
+            notes.extend(new);
+            parts.push((dataset.graph_name(number), applied.into_embedding()));
+        }
+        match parts.len() {
+            1 => Ok((parts.remove(0).1, notes)),
+            _ => Ok((Embedding::of_graphs(parts), notes)),
+        }
     }
 
     /// Splits the data as the training did and measures again. Held-out edges stay out of message passing.
@@ -220,7 +241,7 @@ pub struct Applied<'a> {
 impl Applied<'_> {
     /// The representations with the names of their nodes.
     pub fn into_embedding(self) -> Embedding {
-        Embedding { ids: self.sample.ids, matrix: self.h }
+        Embedding { graphs: None, ids: self.sample.ids, matrix: self.h }
     }
 
     /// The score of every pair.

@@ -12,6 +12,10 @@ pub enum Kind {
     Int(usize),
     Uint(usize),
     Float(usize),
+    /// So many bytes of ASCII, zeros behind.
+    Bytes(usize),
+    /// So many characters of four bytes, zeros behind.
+    Characters(usize),
 }
 
 /// What the header says: `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
@@ -76,12 +80,15 @@ impl Header {
             "f2" => Kind::Float(2),
             "f4" => Kind::Float(4),
             "f8" => Kind::Float(8),
+            _ if text_length(name, 'S').is_some() => Kind::Bytes(text_length(name, 'S').unwrap_or_default()),
+            _ if text_length(name, 'U').is_some() => Kind::Characters(text_length(name, 'U').unwrap_or_default()),
             _ if name.starts_with('O') => {
                 return Err("holds pickled Python objects, which are never read; save it as plain numbers".into());
             }
-            _ => return Err(format!("has entries of type `{descr}`; expected bool, int, uint or float")),
+            _ => return Err(format!("has entries of type `{descr}`; expected bool, int, uint, float or short texts")),
         };
         match (order, kind.size()) {
+            _ if matches!(kind, Kind::Bytes(_)) => Ok((kind, false)),
             ("<" | ">", _) | (_, 1) => Ok((kind, order == ">")),
             _ => Err(format!("has entries of type `{descr}` without a byte order")),
         }
@@ -110,9 +117,15 @@ impl Kind {
     fn size(self) -> usize {
         match self {
             Kind::Bool => 1,
-            Kind::Int(size) | Kind::Uint(size) | Kind::Float(size) => size,
+            Kind::Int(size) | Kind::Uint(size) | Kind::Float(size) | Kind::Bytes(size) => size,
+            Kind::Characters(count) => 4 * count,
         }
     }
+}
+
+/// The length in `S12` or `U12`; texts of no length or of a great one are none.
+fn text_length(name: &str, kind: char) -> Option<usize> {
+    name.strip_prefix(kind)?.parse().ok().filter(|length| (1..=4096).contains(length))
 }
 
 /// The little of Python's notation that headers use.
@@ -231,9 +244,10 @@ mod tests {
     fn types_without_numbers_are_refused() {
         let of = |descr: &str| problem(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ()}}"));
         assert!(of("|O").starts_with("holds pickled Python objects"));
-        assert_eq!(of("<U8"), "has entries of type `<U8`; expected bool, int, uint or float");
-        assert_eq!(of("<c16"), "has entries of type `<c16`; expected bool, int, uint or float");
-        assert_eq!(of("ü"), "has entries of type `ü`; expected bool, int, uint or float");
+        for descr in ["<U0", "|S99999", "<c16", "ü"] {
+            let expected = "expected bool, int, uint, float or short texts";
+            assert_eq!(of(descr), format!("has entries of type `{descr}`; {expected}"));
+        }
         assert_eq!(of("|f8"), "has entries of type `|f8` without a byte order");
         let records = "{'descr': [('x', '<f8')], 'fortran_order': False, 'shape': ()}";
         assert_eq!(problem(records), "its header reads `[('x', '<f8')], 'for` where a quoted word is expected");

@@ -1,0 +1,102 @@
+//! Graphs as users bring them, and results as users take them away.
+
+use crate::folder::Folder;
+use crate::graphs;
+
+const FAST: &str = "--epochs 10 --repeats 1";
+
+#[test]
+fn a_file_is_described_before_anyone_trains() {
+    let folder = Folder::with(&[("edges.csv", "who,whom,how\na,b,2\nb,a,2\nb,c,0.5\nc,c,1\nd,e,1\n")]);
+    let answer = folder.nigh("data show edges.csv --weight how --json");
+    assert!(answer.stderr.contains("note: line 1 of edges.csv was read as a header"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("the graph is directed: 2 of 3 edges have no way back"), "{}", answer.stderr);
+    let found = answer.json();
+    for (key, value) in [
+        ("num_nodes", 5),
+        ("num_edges", 3),
+        ("num_components", 2),
+        ("largest_component", 3),
+        ("num_isolated", 0),
+        ("num_repeated", 1),
+        ("num_self_loops", 1),
+        ("num_both_ways", 1),
+    ] {
+        assert_eq!(found[key], value, "{key}");
+    }
+    assert_eq!((found["weights"]["least"].as_f64(), found["weights"]["most"].as_f64()), (Some(0.5), Some(2.0)));
+    let text = folder.nigh("data show edges.csv --weight how -q").ok();
+    assert!(text.contains("in the file: 1 repetition, 1 self loop, 1 of 3 edges in both directions"), "{text}");
+    assert!(text.contains("weights from 0.5 to 2, 1.167 on average") && text.contains("degree  nodes"), "{text}");
+}
+
+#[test]
+fn columns_are_named_or_counted() {
+    let edges = graphs::edges().replace(' ', ",");
+    let moved: String = edges.lines().map(|line| format!("x,{line}\n")).collect();
+    let folder =
+        Folder::with(&[("plain.csv", edges), ("named.csv", format!("kind,from,to\n{moved}")), ("bare.csv", moved)]);
+    let train = |rest: &str| folder.nigh(&format!("train {rest} {FAST} -q --json")).json()["mean"].clone();
+    let expected = train("plain.csv");
+    assert_eq!(train("named.csv"), expected);
+    assert_eq!(train("named.csv --source from --target to"), expected);
+    assert_eq!(train("bare.csv --source 2 --target 3"), expected);
+    folder.refuses(
+        &format!("train named.csv --source nowhere {FAST}"),
+        1,
+        &["named.csv:1:", "`nowhere`", "kind, from, to"],
+    );
+}
+
+#[test]
+fn several_graphs_come_in_one_table_and_go_out_in_one() {
+    let mut edges = "graph,source,target\n".to_string();
+    for graph in ["north", "south", "east", "west"] {
+        graphs::edges().lines().for_each(|line| edges += &format!("{graph},{}\n", line.replace(' ', ",")));
+    }
+    let folder = Folder::with(&[("edges.csv", edges)]);
+    let result = folder.nigh(&format!("train edges.csv {FAST} --out model --json -q")).json();
+    assert_eq!(
+        (&result["num_nodes"], &result["num_edges"]),
+        (&128.into(), &(4 * graphs::edges().lines().count()).into())
+    );
+    for name in ["vectors.csv", "vectors.npy", "vectors.vec", "vectors.parquet"] {
+        folder.nigh(&format!("embed model edges.csv -q --out {name}")).ok();
+    }
+    let csv = folder.text("vectors.csv");
+    assert_eq!(csv.lines().count(), 129);
+    assert!(csv.starts_with("graph,id,h0,") && csv.contains("\nnorth,ada0,") && csv.contains("\nwest,dee7,"));
+    assert!(folder.text("vectors.npy.ids.txt").starts_with("north\tada0\n"));
+    assert!(folder.text("vectors.vec").starts_with("128 32\nnorth/ada0 "));
+}
+
+#[test]
+fn vectors_in_parquet_are_read_back_as_features() {
+    let folder = Folder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+    folder.nigh(&format!("train edges.txt {FAST} --out model -q")).ok();
+    for name in ["vectors.parquet", "vectors.csv"] {
+        folder.nigh(&format!("embed model edges.txt -q --out {name}")).ok();
+    }
+    let with = |name: &str| {
+        let line = format!(
+            "train edges.txt --features {name} --labels labels.csv --task node-classification {FAST} -q --json"
+        );
+        folder.nigh(&line).json()["mean"].clone()
+    };
+    assert_eq!(with("vectors.parquet"), with("vectors.csv"));
+}
+
+#[test]
+fn answers_in_parquet_are_those_in_csv() {
+    let folder = Folder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+    folder.nigh(&format!("train edges.txt --labels labels.csv --task node-classification {FAST} --out model -q")).ok();
+    folder.nigh("predict model edges.txt -q --out classes.csv").ok();
+    folder.nigh("predict model edges.txt -q --out classes.parquet").ok();
+    // Answers are labels again.
+    let with = |name: &str| {
+        let line = format!("data show edges.txt --labels {name} --label label -q --json");
+        folder.nigh(&line).json()["labelled"].clone()
+    };
+    assert_eq!((with("classes.csv"), with("classes.parquet")), (32.into(), 32.into()));
+    assert!(folder.read("classes.parquet").starts_with(b"PAR1"));
+}

@@ -1,0 +1,389 @@
+//! From a list of edges to compressed sparse rows.
+//!
+//! Edges come in any order, and rows lie all over memory: to write each neighbour at once to its row takes longer than
+//! to read the file. So every edge first goes, once for each end, to the bucket of that end's neighbourhood of rows;
+//! the rows of a bucket then fit a core's own cache, where they are counted, filled, sorted and tidied.
+
+use super::{Cleaning, Graph};
+use crate::error::{Error, Result};
+use crate::kernel::pages::prefer_large_pages;
+use crate::kernel::sort::sort_rows;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Rows of a bucket, as a power of two.
+const SHIFT: u32 = 13;
+const ROWS: usize = 1 << SHIFT;
+/// Entries that a bucket is given room for at a time.
+const CHUNK: usize = 1 << 12;
+/// Entries that memory is taken for at a time.
+const SLAB: usize = 1 << 20;
+
+/// Edges, sorted into buckets by their ends. Several threads fill one each.
+#[derive(Debug, Default)]
+pub(crate) struct Edges {
+    buckets: Vec<Bucket>,
+    /// Where the next entry of each bucket goes; a multiple of `CHUNK` if there is no room. Apart from the rest, which
+    /// is seldom needed, so that all of these stay in the nearest cache.
+    next: Vec<usize>,
+    slabs: Vec<Slab>,
+    num_chunks: usize,
+    weighted: bool,
+}
+
+/// The entries of some rows that follow each other.
+#[derive(Debug, Default)]
+struct Bucket {
+    /// Numbers of its chunks, all of which but the last are full.
+    chunks: Vec<u32>,
+    /// Beside the entries, if edges have any.
+    weights: Vec<f32>,
+}
+
+/// Room for entries: the row within the bucket; and twice the neighbour, plus one on the way back.
+#[derive(Debug)]
+struct Slab {
+    rows: Vec<u16>,
+    neighbours: Vec<u32>,
+}
+
+impl Slab {
+    fn new(first: bool) -> Slab {
+        let mut slab = Slab { rows: vec![0; SLAB], neighbours: vec![0; SLAB] };
+        // Small graphs touch only the start of their first.
+        if !first {
+            prefer_large_pages(&mut slab.rows);
+            prefer_large_pages(&mut slab.neighbours);
+        }
+        slab
+    }
+}
+
+impl Edges {
+    /// Ends have to stay below this.
+    pub const LIMIT: usize = 1 << 31;
+
+    /// None yet, with a weight each or without.
+    pub fn new(weighted: bool) -> Edges {
+        Edges { weighted, ..Edges::default() }
+    }
+
+    /// Adds an edge as it is listed.
+    #[inline(always)]
+    pub fn push(&mut self, [a, b]: [u32; 2]) {
+        self.put(a, b << 1);
+        // A self loop is kept once, to be counted.
+        if a != b {
+            self.put(b, a << 1 | 1);
+        }
+    }
+
+    /// As `push`, with a weight.
+    pub fn push_weighted(&mut self, [a, b]: [u32; 2], weight: f32) {
+        debug_assert!(self.weighted, "either all edges have a weight or none has");
+        self.push([a, b]);
+        self.buckets[(a >> SHIFT) as usize].weights.push(weight);
+        if a != b {
+            self.buckets[(b >> SHIFT) as usize].weights.push(weight);
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, row: u32, neighbour: u32) {
+        let bucket = (row >> SHIFT) as usize;
+        let mut next = self.next.get(bucket).copied().unwrap_or(0);
+        if next % CHUNK == 0 {
+            next = self.new_chunk(bucket);
+        }
+        let slab = &mut self.slabs[next / SLAB];
+        slab.rows[next % SLAB] = row as u16 % ROWS as u16;
+        slab.neighbours[next % SLAB] = neighbour;
+        self.next[bucket] = next + 1;
+    }
+
+    /// Room for more entries of a bucket.
+    #[cold]
+    fn new_chunk(&mut self, bucket: usize) -> usize {
+        if bucket >= self.buckets.len() {
+            self.buckets.resize_with(bucket + 1, Bucket::default);
+            self.next.resize(bucket + 1, 0);
+        }
+        if self.num_chunks * CHUNK == self.slabs.len() * SLAB {
+            self.slabs.push(Slab::new(self.slabs.is_empty()));
+        }
+        self.buckets[bucket].chunks.push(self.num_chunks as u32);
+        self.num_chunks += 1;
+        (self.num_chunks - 1) * CHUNK
+    }
+
+    /// How many entries a bucket has.
+    fn len(&self, bucket: usize) -> usize {
+        match self.buckets.get(bucket).map_or(&[][..], |bucket| &bucket.chunks) {
+            [] => 0,
+            [full @ .., last] => full.len() * CHUNK + self.next[bucket] - *last as usize * CHUNK,
+        }
+    }
+
+    /// Rows and neighbours of a bucket, some at a time.
+    fn entries(&self, bucket: usize) -> impl Iterator<Item = (&[u16], &[u32])> {
+        let count = self.len(bucket);
+        self.buckets.get(bucket).into_iter().flat_map(move |bucket| {
+            bucket.chunks.iter().enumerate().map(move |(at, &chunk)| {
+                let (start, len) = (chunk as usize * CHUNK, CHUNK.min(count - at * CHUNK));
+                let (slab, start) = (&self.slabs[start / SLAB], start % SLAB);
+                (&slab.rows[start..start + len], &slab.neighbours[start..start + len])
+            })
+        })
+    }
+}
+
+/// One more than the largest end, rounded up: what memory has to be taken for.
+pub(crate) fn span(edges: &[Edges]) -> usize {
+    edges.iter().map(|edges| edges.buckets.len()).max().unwrap_or(0) << SHIFT
+}
+
+/// Builds the graph on `num_nodes` nodes, which all ends are below.
+pub(crate) fn build(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning)> {
+    build_marked(num_nodes, edges).map(|(graph, cleaning, _)| (graph, cleaning))
+}
+
+/// Builds the graph on those nodes that edges mention, and lists them, ascending.
+pub(crate) fn build_mentioned(edges: Vec<Edges>) -> Result<(Graph, Cleaning, Vec<u32>)> {
+    let (mut graph, cleaning, marks) = build_marked(span(&edges), edges)?;
+    let mentioned: Vec<u32> = (0..).zip(&marks).filter_map(|(node, &there)| there.then_some(node)).collect();
+    let count = mentioned.len();
+    if mentioned.last().is_some_and(|&last| last as usize >= count) {
+        let mut numbers = vec![0; marks.len()];
+        (0..).zip(&mentioned).for_each(|(number, &node)| numbers[node as usize] = number);
+        graph.neighbours.par_iter_mut().for_each(|neighbour| *neighbour = numbers[*neighbour as usize]);
+        graph.offsets = mentioned.iter().map(|&node| graph.offsets[node as usize]).collect();
+        graph.offsets.push(graph.neighbours.len());
+    }
+    graph.offsets.truncate(count + 1);
+    Ok((graph, cleaning, mentioned))
+}
+
+/// As `build`; also tells of each node whether an edge mentions it.
+fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning, Vec<bool>)> {
+    if num_nodes > Edges::LIMIT {
+        return Err(Error::Data(format!("{num_nodes} nodes are more than 31-bit ids can number")));
+    }
+    let weighted = edges.iter().any(|edges| edges.weighted);
+    let num_buckets = num_nodes.div_ceil(ROWS).max(edges.iter().map(|edges| edges.buckets.len()).max().unwrap_or(0));
+    let length = |bucket: usize| edges.iter().map(|edges| edges.len(bucket)).sum();
+    let lengths: Vec<usize> = (0..num_buckets).map(length).collect();
+    let mut neighbours = vec![0u32; lengths.iter().sum()];
+    prefer_large_pages(&mut neighbours);
+    let mut weights = vec![0f32; if weighted { neighbours.len() } else { 0 }];
+    let mut jobs = Vec::with_capacity(num_buckets);
+    let (mut rest, mut rest_weights) = (&mut neighbours[..], &mut weights[..]);
+    for (number, &length) in lengths.iter().enumerate() {
+        let (mine, after) = rest.split_at_mut(length);
+        let (my_weights, after_weights) = rest_weights.split_at_mut(if weighted { length } else { 0 });
+        jobs.push((number, mine, my_weights));
+        (rest, rest_weights) = (after, after_weights);
+    }
+    let tidied: Vec<Rows> = jobs
+        .into_par_iter()
+        .map(|(number, neighbours, weights)| Rows::fill(number, &edges, neighbours, weights))
+        .collect();
+    drop(edges);
+
+    let mut offsets = Vec::with_capacity(num_nodes + 1);
+    offsets.push(0usize);
+    let mut cleaning = Cleaning::default();
+    let mut marks = Vec::with_capacity(num_nodes);
+    let (mut kept, mut start) = (0, 0);
+    for (rows, length) in tidied.into_iter().zip(lengths) {
+        let left = start..start + rows.kept;
+        if start != kept && !left.is_empty() {
+            neighbours.copy_within(left.clone(), kept);
+            if weighted {
+                weights.copy_within(left, kept);
+            }
+        }
+        for length in rows.lengths.iter().take(num_nodes + 1 - offsets.len()) {
+            kept += *length as usize;
+            offsets.push(kept);
+        }
+        start += length;
+        marks.extend(rows.marks);
+        cleaning.add(rows.cleaning);
+    }
+    offsets.resize(num_nodes + 1, kept);
+    neighbours.truncate(kept);
+    weights.truncate(kept);
+    if start > kept + kept / 8 {
+        neighbours.shrink_to_fit();
+        weights.shrink_to_fit();
+    }
+    Ok((Graph { offsets, neighbours, weights: weighted.then_some(weights) }, cleaning, marks))
+}
+
+/// The rows of a bucket, sorted and tidied.
+struct Rows {
+    lengths: Vec<u32>,
+    /// Whether an edge mentions each.
+    marks: Vec<bool>,
+    kept: usize,
+    cleaning: Cleaning,
+}
+
+impl Rows {
+    fn fill(number: usize, edges: &[Edges], neighbours: &mut [u32], weights: &mut [f32]) -> Rows {
+        let mut next = vec![0u32; ROWS];
+        let listed = edges.iter().flat_map(|edges| edges.entries(number));
+        listed.flat_map(|part| part.0).for_each(|&row| next[row as usize % ROWS] += 1);
+        let mut end = 0;
+        for slot in &mut next {
+            end += std::mem::replace(slot, end);
+        }
+        for edges in edges {
+            let mut listed = edges.buckets.get(number).into_iter().flat_map(|bucket| &bucket.weights);
+            for (rows, entries) in edges.entries(number) {
+                for (&row, &neighbour) in rows.iter().zip(entries) {
+                    let slot = next[row as usize % ROWS] as usize;
+                    next[row as usize % ROWS] += 1;
+                    neighbours[slot] = neighbour;
+                    if edges.weighted {
+                        weights[slot] = *listed.next().expect("a weight per entry");
+                    }
+                }
+            }
+        }
+
+        if weights.is_empty() {
+            sort_rows(neighbours, &next);
+        }
+        let (lengths, marks) = (Vec::with_capacity(ROWS), Vec::with_capacity(ROWS));
+        let mut rows = Rows { lengths, marks, kept: 0, cleaning: Cleaning::default() };
+        let (mut start, mut spare) = (0, Vec::new());
+        for (row, &end) in next.iter().enumerate() {
+            let node = (number << SHIFT | row) as u32;
+            let range = start..end as usize;
+            start = end as usize;
+            rows.marks.push(!range.is_empty());
+            if !weights.is_empty() {
+                sort_by_weight(&mut neighbours[range.clone()], &mut weights[range.clone()], &mut spare);
+            }
+            let first = rows.kept;
+            if is_tidy(&mut neighbours[range.clone()], node) {
+                if first != range.start {
+                    neighbours.copy_within(range.clone(), first);
+                    if !weights.is_empty() {
+                        weights.copy_within(range.clone(), first);
+                    }
+                }
+                rows.kept += range.len();
+            } else {
+                rows.tidy(range, node, neighbours, weights);
+            }
+            rows.lengths.push((rows.kept - first) as u32);
+        }
+        rows
+    }
+
+    /// Takes the entries of a sorted row, each neighbour once.
+    fn tidy(&mut self, range: Range<usize>, node: u32, neighbours: &mut [u32], weights: &mut [f32]) {
+        // No neighbour is called so.
+        let (mut last, mut ways) = (u32::MAX, 0);
+        for at in range {
+            let (neighbour, way) = (neighbours[at] >> 1, 1 << (neighbours[at] & 1));
+            if neighbour == last {
+                // Each edge is met from both its ends, and counted from one.
+                let above = usize::from(neighbour > node);
+                self.cleaning.duplicates += above;
+                self.cleaning.both_ways += above * usize::from(ways != 3 && ways | way == 3);
+                ways |= way;
+            } else if neighbour == node {
+                self.cleaning.self_loops += 1;
+            } else {
+                neighbours[self.kept] = neighbour;
+                if !weights.is_empty() {
+                    weights[self.kept] = weights[at];
+                }
+                self.kept += 1;
+                (last, ways) = (neighbour, way);
+            }
+        }
+    }
+}
+
+/// Whether a sorted row has every neighbour once and not its own node; if so, entries become neighbours.
+fn is_tidy(row: &mut [u32], node: u32) -> bool {
+    // Without an early end, so that many are compared at once.
+    let twice = row.windows(2).fold(false, |twice, pair| twice | (pair[0] >> 1 == pair[1] >> 1));
+    let own = row.iter().fold(false, |own, entry| own | (entry >> 1 == node));
+    if !twice && !own {
+        row.iter_mut().for_each(|entry| *entry >>= 1);
+    }
+    !twice && !own
+}
+
+/// Sorts a row by neighbour; the heaviest of equal ones comes first, and the first stays.
+fn sort_by_weight(neighbours: &mut [u32], weights: &mut [f32], spare: &mut Vec<(u32, f32)>) {
+    spare.clear();
+    spare.extend(neighbours.iter().copied().zip(weights.iter().copied()));
+    spare.sort_unstable_by(|a, b| (a.0 >> 1).cmp(&(b.0 >> 1)).then(b.1.total_cmp(&a.1)).then(a.0.cmp(&b.0)));
+    for (at, &(neighbour, weight)) in spare.iter().enumerate() {
+        (neighbours[at], weights[at]) = (neighbour, weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        /// Against the plainest way, over several buckets, however edges are shared out.
+        #[test]
+        fn rows_are_those_of_a_map(
+            list in prop::collection::vec((0u32..20_000, 0u32..20_000, 1u8..4), 0..200), small: bool, shares in 1usize..4,
+        ) {
+            let list: Vec<([u32; 2], f32)> = list.iter().map(|&(a, b, w)| {
+                ([a, b].map(|end| if small { end % 7 } else { end }), f32::from(w))
+            }).collect();
+            for weighted in [false, true] {
+                let mut edges: Vec<Edges> = (0..shares).map(|_| Edges::new(weighted)).collect();
+                for (at, &(edge, weight)) in list.iter().enumerate() {
+                    let share = &mut edges[at % shares];
+                    if weighted { share.push_weighted(edge, weight) } else { share.push(edge) }
+                }
+                let mut expected: BTreeMap<[u32; 2], (f32, usize, u8)> = BTreeMap::new();
+                for &([a, b], weight) in list.iter().filter(|(edge, _)| edge[0] != edge[1]) {
+                    let entry = expected.entry([a.min(b), a.max(b)]).or_insert((0.0, 0, 0));
+                    *entry = (entry.0.max(weight), entry.1 + 1, entry.2 | if a < b { 1 } else { 2 });
+                }
+                let (graph, cleaning) = build(20_000, edges).unwrap();
+                prop_assert_eq!(graph.edges().collect::<Vec<_>>(), expected.keys().copied().collect::<Vec<_>>());
+                if weighted && !expected.is_empty() {
+                    prop_assert_eq!(graph.edge_weights(), expected.values().map(|entry| entry.0).collect::<Vec<_>>());
+                }
+                prop_assert_eq!(cleaning.self_loops, list.iter().filter(|(edge, _)| edge[0] == edge[1]).count());
+                prop_assert_eq!(cleaning.duplicates, expected.values().map(|entry| entry.1 - 1).sum::<usize>());
+                prop_assert_eq!(cleaning.both_ways, expected.values().filter(|entry| entry.2 == 3).count());
+                let parts = graph.parts();
+                Graph::from_parts(parts.0.to_vec(), parts.1.to_vec(), parts.2.map(<[f32]>::to_vec)).unwrap();
+            }
+        }
+
+        /// Numbers without holes give the graph on the nodes that are mentioned.
+        #[test]
+        fn what_is_not_mentioned_can_be_left_out(list in prop::collection::vec((0u32..30_000, 0u32..30_000), 1..100)) {
+            let mut edges = Edges::default();
+            list.iter().for_each(|&(a, b)| edges.push([a, b]));
+            let (graph, cleaning, mentioned) = build_mentioned(vec![edges]).unwrap();
+            let ends: BTreeSet<u32> = list.iter().flat_map(|&(a, b)| [a, b]).collect();
+            prop_assert_eq!(&mentioned, &ends.into_iter().collect::<Vec<_>>());
+            let number = |end: u32| mentioned.binary_search(&end).unwrap() as u32;
+            let moved: Vec<[u32; 2]> = list.iter().map(|&(a, b)| [number(a), number(b)]).collect();
+            let (expected, expected_cleaning) = Graph::from_edges(mentioned.len(), &moved).unwrap();
+            prop_assert_eq!(graph, expected);
+            prop_assert_eq!(cleaning, expected_cleaning);
+        }
+    }
+}
