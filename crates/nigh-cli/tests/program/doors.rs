@@ -100,3 +100,43 @@ fn answers_in_parquet_are_those_in_csv() {
     assert_eq!((with("classes.csv"), with("classes.parquet")), (32.into(), 32.into()));
     assert!(folder.read("classes.parquet").starts_with(b"PAR1"));
 }
+
+/// The files of `email`, invented: seven groups of departments, a ring of twelve people each.
+fn email() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("data/email")).unwrap();
+    let people = || (0..7).flat_map(|group| (0..12).map(move |at| (group, at)));
+    let edges: String = people().map(|(g, at)| format!("{} {}\n", 12 * g + at, 12 * g + (at + 1) % 12)).collect();
+    let labels: String = people().map(|(g, at)| format!("{} {}\n", 12 * g + at, 6 * g + at % 6)).collect();
+    folder.write("data/email/email.txt", edges);
+    folder.write("data/email/email_labels.txt", labels);
+    folder
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn processes_that_convert_the_same_dataset_at_once_all_end_well() {
+    let folder = email();
+    let home = folder.path("home").display().to_string();
+    let start = || {
+        let mut command = folder.command("data show email --data data --json -q");
+        command.env("HOME", &home).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<_> = (0..6).map(|_| start()).collect();
+    let outputs: Vec<_> = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+    assert!(outputs.iter().all(|output| output.status.success() && output.stdout == outputs[0].stdout));
+    let kept: Vec<String> =
+        folder.files("home/.cache/nigh/compact").keys().map(|name| name.display().to_string()).collect();
+    assert_eq!(kept, ["email.nigh"], "one file, and nothing half-written beside it");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_dataset_that_is_damaged_leaves_no_cache_file() {
+    let folder = email();
+    folder.write("data/email/email_labels.txt", "0 zero\n");
+    let home = folder.path("home").display().to_string();
+    let says = ["email_labels.txt:1:", "`zero` is not a department"];
+    folder.refuses_with("data show email --data data", &[("HOME", &home)], 1, &says);
+    assert!(!folder.path("home").exists());
+}

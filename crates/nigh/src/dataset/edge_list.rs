@@ -372,7 +372,7 @@ fn is_header(first: &[String], second: Option<&[String]>, columns: &EdgeColumns)
         return true;
     }
     // Words above numbers.
-    let Some(second) = second.filter(|second| second.len() == first.len()) else { return false };
+    let Some(second) = second.filter(|second| first.len() > 1 && second.len() == first.len()) else { return false };
     let over = |at: usize| !is_number(&first[at]) && is_number(&second[at]);
     (over(0) && over(1)) || (2..first.len()).any(over)
 }
@@ -865,6 +865,7 @@ mod tests {
     #[test]
     fn errors_name_line_and_value() {
         assert_eq!(message(b"a b\nc\n"), ":2: `c` is one column; an edge needs two ids");
+        assert_eq!(message(b"x\n1\n"), ":1: `x` is one column; an edge needs two ids");
         assert_eq!(message(b"1 2\n3\n"), ":2: `3` is one column; an edge needs two ids");
         assert_eq!(message(b"a b 1\na c x\n"), ":2: weight `x` is not a positive number");
         assert_eq!(message(b"1 2 1\n1 3 -2\n"), ":2: weight `-2` is not a positive number");
