@@ -1,9 +1,14 @@
 //! Edge lists: two columns of ids, and perhaps of weights and of graphs.
 
-use super::columnar::{Batch, Column, Columnar};
+mod columnar;
+mod layout;
+
+pub(crate) use self::columnar::read_columnar;
+pub use self::layout::EdgeColumns;
+use self::layout::{Layout, is_header};
 use super::ids::whole_number;
 use super::interner::Interner;
-use super::table::{find_column, header_note};
+use super::table::header_note;
 use super::text::{Block, Done, Parsed, Separator, Text, Wrong, line_text};
 use super::{Ids, Texts};
 use crate::error::{Error, Result};
@@ -12,19 +17,6 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Which column of a table is what, where the user says so: by the name in its header, or counted from one.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EdgeColumns {
-    /// Ids of one end.
-    pub source: Option<String>,
-    /// Ids of the other end.
-    pub target: Option<String>,
-    /// Positive numbers.
-    pub weight: Option<String>,
-    /// The graph to which an edge belongs, where there are several.
-    pub graph: Option<String>,
-}
 
 /// What an edge list says.
 #[derive(Debug, Default)]
@@ -104,112 +96,6 @@ impl Listed {
     }
 }
 
-/// Which column is what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Layout {
-    pub source: usize,
-    pub target: usize,
-    pub weight: Option<usize>,
-    pub graph: Option<usize>,
-    pub width: usize,
-}
-
-impl Layout {
-    /// From what the user says, the words of the header and the number of columns.
-    pub fn new(
-        path: &Path,
-        columns: &EdgeColumns,
-        header: Option<&[String]>,
-        width: usize,
-    ) -> Result<(Layout, Vec<String>)> {
-        let find = |name: &String| find_column(path, name, header, width).map(Some);
-        let worded = |words: &[&str]| {
-            header.and_then(|header| header.iter().position(|word| words.contains(&word.to_lowercase().as_str())))
-        };
-        let named = |name: &Option<String>, words: &[&str]| match name {
-            Some(name) => find(name),
-            None => Ok(worded(words)),
-        };
-        let (source, target) = (named(&columns.source, SOURCE_WORDS)?, named(&columns.target, TARGET_WORDS)?);
-        let mut weight = named(&columns.weight, &["weight", "weights", "w"])?;
-        let graph = named(&columns.graph, &["graph", "graph_id", "graph_indicator"])?;
-        let few = width <= 3 + usize::from(graph.is_some());
-        let (source, target) = match (source, target) {
-            (Some(source), Some(target)) => (source, target),
-            _ if !few => {
-                let problem = format!(
-                    "{width} columns; expected source, target and at most a weight, or say which with --source, \
-                     --target and --weight"
-                );
-                return Err(Error::file(path, problem));
-            }
-            (source, target) => {
-                let taken = [source, target, weight, graph];
-                let mut free = (0..width).filter(|at| !taken.contains(&Some(*at)));
-                let mut next = |end: Option<usize>| end.or_else(|| free.next());
-                match (next(source), next(target)) {
-                    (Some(source), Some(target)) => (source, target),
-                    _ => return Err(Error::file(path, format!("{width} columns; an edge needs two ids"))),
-                }
-            }
-        };
-        let mut notes = Vec::new();
-        let rest: Vec<usize> =
-            (0..width).filter(|at| ![Some(source), Some(target), weight, graph].contains(&Some(*at))).collect();
-        match (header, &rest[..]) {
-            // Without a header there is no word against it.
-            (None, &[third]) if weight.is_none() && columns.source.is_none() && columns.target.is_none() => {
-                weight = Some(third);
-            }
-            (Some(header), [_, ..]) => {
-                let words: Vec<String> = rest.iter().map(|&at| format!("`{}`", header[at])).collect();
-                let hint = if weight.is_none() { "; --weight takes one as the weight" } else { "" };
-                notes.push(format!("not used: {}{hint}", counted_columns(&words)));
-            }
-            _ => {}
-        }
-        let used = [Some(source), Some(target), weight, graph];
-        let twice = (0..4).find(|&at| used[at].is_some() && used[..at].contains(&used[at]));
-        if let Some(column) = twice.and_then(|at| used[at]) {
-            return Err(Error::file(path, format!("column {} can't be two things at once", column + 1)));
-        }
-        Ok((Layout { source, target, weight, graph, width }, notes))
-    }
-}
-
-impl Layout {
-    /// Whether there is nothing but source, target and perhaps a weight, in this order.
-    fn is_plain(&self) -> bool {
-        let ends = self.source == 0 && self.target == 1 && self.graph.is_none();
-        ends && self.weight.is_none_or(|at| at == 2) && self.width == 2 + usize::from(self.weight.is_some())
-    }
-}
-
-fn counted_columns(words: &[String]) -> String {
-    format!("{} {}", if words.len() == 1 { "column" } else { "columns" }, words.join(", "))
-}
-
-const SOURCE_WORDS: &[&str] =
-    &["source", "src", "from", "source_id", "node1", "node_1", "id1", "id_1", "u", "head", "from_id", "fromnodeid"];
-
-const TARGET_WORDS: &[&str] = &[
-    "target",
-    "dst",
-    "to",
-    "target_id",
-    "node2",
-    "node_2",
-    "id2",
-    "id_2",
-    "v",
-    "tail",
-    "to_id",
-    "tonodeid",
-    "neighbour",
-    "neighbor",
-    "destination",
-];
-
 /// Reads an edge list.
 pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
     let text = Text::open(path)?;
@@ -250,96 +136,6 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
     Ok(list)
 }
 
-/// As `read`, from Parquet or Arrow.
-pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
-    let file = Columnar::open(path)?;
-    let header = file.names().to_vec();
-    let (layout, notes) = Layout::new(path, columns, Some(&header), header.len())?;
-    let wanted = [Some(layout.source), Some(layout.target), layout.weight, layout.graph];
-    let wanted: Vec<usize> = wanted.into_iter().flatten().collect();
-    let mut list = EdgeList { notes, ..EdgeList::default() };
-    let (mut names, mut graph_names) = (Interner::default(), Interner::default());
-    let (mut pieces, mut all_weights, mut of_edges) = (Vec::new(), Vec::new(), Vec::new());
-    // Whole numbers are kept as they are for as long as there is nothing else.
-    let mut integers: Vec<[i64; 2]> = Vec::new();
-    for batch in file.batches(&wanted)? {
-        let Batch { first_row, columns: read } = batch?;
-        let wrong = |at: usize, found: &str, expected: &str| {
-            Error::file(path, format!("column `{}` holds {found}; expected {expected}", header[wanted[at]]))
-        };
-        let mut read = read.into_iter();
-        let mut next = || read.next().expect("a column for each that was wanted");
-        match (next(), next()) {
-            (Column::Integers(source), Column::Integers(target)) if names.len() == 0 => {
-                integers.extend(source.into_iter().zip(target).map(|(source, target)| [source, target]));
-            }
-            (source, target) => {
-                if !integers.is_empty() {
-                    let edge = |ends: [i64; 2]| ends.map(|end| names.number(&end.to_string()));
-                    pieces.push(std::mem::take(&mut integers).into_iter().map(edge).collect());
-                }
-                let mut number = |at: usize, column: &Column, row: usize| match column {
-                    Column::Integers(values) => Ok(names.number(&values[row].to_string())),
-                    Column::Texts(texts) => Ok(names.number(&texts[row])),
-                    _ => Err(wrong(at, "numbers with fractions", "ids")),
-                };
-                let edge = |row| Ok([number(0, &source, row)?, number(1, &target, row)?]);
-                pieces.push((0..source.len()).map(edge).collect::<Result<Vec<_>>>()?);
-            }
-        }
-        if layout.weight.is_some() {
-            let weights: Vec<f32> = match next() {
-                Column::Integers(values) => values.into_iter().map(|value| value as f32).collect(),
-                Column::Numbers(values) => values,
-                _ => return Err(wrong(2, "no numbers", "positive numbers")),
-            };
-            if let Some(at) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
-                let problem = format!("row {}: weight {} is not a positive number", first_row + at, weights[at]);
-                return Err(Error::file(path, problem));
-            }
-            all_weights.push(weights);
-        }
-        if layout.graph.is_some() {
-            of_edges.push(match next() {
-                Column::Integers(values) => values.iter().map(|graph| graph_names.number(&graph.to_string())).collect(),
-                Column::Texts(texts) => texts.iter().map(|graph| graph_names.number(graph)).collect(),
-                _ => return Err(wrong(wanted.len() - 1, "numbers with fractions", "names of graphs")),
-            });
-        }
-    }
-    if !integers.is_empty() {
-        let (ids, edges) = numbered_integers(integers);
-        // Edges in one piece; weights and graphs follow.
-        list.ids = ids;
-        pieces = vec![edges];
-        all_weights = if all_weights.is_empty() { all_weights } else { vec![all_weights.concat()] };
-        of_edges = if of_edges.is_empty() { of_edges } else { vec![of_edges.concat()] };
-    } else {
-        let (ids, order) = numbered(names.into_names());
-        if let Some(order) = order {
-            pieces.par_iter_mut().flatten().flatten().for_each(|end| *end = order[*end as usize]);
-        }
-        list.ids = ids;
-    }
-    list.graphs = layout.graph.map(|_| (graph_names.into_names(), of_edges));
-    list.edges = Listed::Pieces(pieces, all_weights);
-    if list.edges.is_empty() {
-        return Err(Error::file(path, "no edges; expected rows of two ids"));
-    }
-    Ok(list)
-}
-
-/// Ids in ascending order, and edges between their numbers.
-fn numbered_integers(edges: Vec<[i64; 2]>) -> (Ids, Vec<[u32; 2]>) {
-    let mut ids = edges.as_flattened().to_vec();
-    ids.par_sort_unstable();
-    ids.dedup();
-    let counted = ids.first() == Some(&0) && ids.last() == Some(&(ids.len() as i64 - 1));
-    let number = |id: i64| if counted { id as u32 } else { ids.binary_search(&id).expect("an id of the list") as u32 };
-    let edges = edges.par_iter().map(|ends| ends.map(number)).collect();
-    (Ids::from_integers(ids), edges)
-}
-
 /// Words that name nodes further down were no header after all.
 fn is_edge_after_all(list: &mut EdgeList, first: &str, second: &str) -> bool {
     let Ids::Names(names) = &mut list.ids else { return false };
@@ -357,24 +153,6 @@ fn is_edge_after_all(list: &mut EdgeList, first: &str, second: &str) -> bool {
         pieces.push(vec![ends.map(|end| end.expect("found or added") as u32)]);
     }
     true
-}
-
-/// Whether a first line names its columns, by what it says and by what the second says.
-fn is_header(first: &[String], second: Option<&[String]>, columns: &EdgeColumns) -> bool {
-    let given = [&columns.source, &columns.target, &columns.weight, &columns.graph];
-    let named = |field: &String| given.into_iter().flatten().any(|name| name.eq_ignore_ascii_case(field));
-    let is_number = |field: &String| field.parse::<f64>().is_ok();
-    if first.iter().any(|field| named(field) && !is_number(field)) {
-        return true;
-    }
-    let worded = |words: &[&str]| first.iter().any(|field| words.contains(&field.to_lowercase().as_str()));
-    if worded(SOURCE_WORDS) && worded(TARGET_WORDS) {
-        return true;
-    }
-    // Words above numbers.
-    let Some(second) = second.filter(|second| first.len() > 1 && second.len() == first.len()) else { return false };
-    let over = |at: usize| !is_number(&first[at]) && is_number(&second[at]);
-    (over(0) && over(1)) || (2..first.len()).any(over)
 }
 
 /// What one block says.
