@@ -230,6 +230,7 @@ fn features_that_have_no_ids_count_the_nodes_also_those_without_an_edge() {
     let dataset = Dataset::from_files(&named, &Input { nodes, features, ..Input::default() }).unwrap();
     let sample = &dataset.samples[0];
     assert_eq!(sample.ids.iter().collect::<Vec<_>>(), ["c", "alone", "a", "b"]);
+    assert!(dataset.notes.iter().any(|note| note.ends_with("nodes.csv was read as a header: `id`")));
     assert!(sample.graph.has_edge(2, 3) && sample.graph.has_edge(3, 0) && sample.graph.degree(1) == 0);
 }
 

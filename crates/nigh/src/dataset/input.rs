@@ -55,6 +55,7 @@ impl Dataset {
         let ids = parts.iter_mut().map(|part| std::mem::take(&mut part.ids)).collect();
         let mut nodes = Nodes::new(ids, graph_names);
         if let Some(listed) = listed {
+            notes.extend(listed.notes.iter().cloned());
             let places = nodes.arrange(&listed)?;
             parts.iter_mut().zip(places).for_each(|(part, places)| part.tidied.add(part.edges.renumber(&places)));
         }
