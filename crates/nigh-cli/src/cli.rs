@@ -56,6 +56,8 @@ pub enum Command {
     Predict(Predict),
     /// The width d that Theorem 2 asks for on a graph, and the error measured
     Certify(Certify),
+    /// Every model, and what it can answer
+    Models(Models),
     /// Graphs by name: list them, look into one, fetch it, write it as plain files
     Data {
         #[command(subcommand)]
@@ -64,8 +66,7 @@ pub enum Command {
 }
 
 fn train_examples() -> String {
-    let models: Vec<&str> = nigh::model::catalog::MODELS.iter().map(|model| model.0).collect();
-    format!("{TRAIN_EXAMPLES}\nModels: {}", models.join(", "))
+    format!("{TRAIN_EXAMPLES}\nModels: `nigh models`")
 }
 
 const TRAIN_EXAMPLES: &str = "Examples:
@@ -100,6 +101,17 @@ pub struct Demo {
 
     /// Print one JSON object instead of the table
     #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Models {
+    /// Show the page of one model: formula, shapes, cost, when to use it
+    #[arg(value_name = "MODEL")]
+    pub model: Option<String>,
+
+    /// Print one JSON object instead of the table
+    #[arg(long, conflicts_with = "model")]
     pub json: bool,
 }
 
@@ -273,7 +285,7 @@ pub struct Settings {
     #[arg(long, value_name = "TASK")]
     pub task: Option<Task>,
 
-    /// A model of the catalog [default: smp-linear]
+    /// A model of the catalog (`nigh models`) [default: smp-linear]
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
 
@@ -290,16 +302,18 @@ pub struct Settings {
     #[arg(long, value_name = "W", value_parser = whole_number, allow_negative_numbers = true)]
     pub width: Option<usize>,
 
-    /// Share of entries dropped between layers [default: 0.5]
+    /// Share of entries dropped between layers: auto (0.6 for gat, 0.5 for others) or a number
+    /// [default: auto]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
-    pub dropout: Option<f32>,
+    pub dropout: Option<Auto<f32>>,
 
     /// Distribution of the stochastic matrix E: gaussian, uniform, rademacher or sparse
     /// [default: gaussian]
     #[arg(long, value_name = "SIGNAL")]
     pub signal: Option<Signal>,
 
-    /// Width d of the stochastic matrix E [default: 32]
+    /// Width d of the stochastic matrix E; number of eigenvectors (eigen-gnn); width of vectors
+    /// (node2vec) [default: 32]
     #[arg(long, value_name = "D", value_parser = whole_number, allow_negative_numbers = true)]
     pub signal_dim: Option<usize>,
 
@@ -311,6 +325,30 @@ pub struct Settings {
     /// [default: auto]
     #[arg(long, value_name = "REFRESH")]
     pub refresh: Option<Auto<Refresh>>,
+
+    /// node2vec: nodes on a walk [default: 80]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
+    pub walk_length: Option<usize>,
+
+    /// node2vec: walks from every node [default: 10]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
+    pub walks_per_node: Option<usize>,
+
+    /// node2vec: how far apart two nodes of a walk may be to make a pair [default: 10]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
+    pub walk_context: Option<usize>,
+
+    /// node2vec: the larger, the less a walk goes back [default: 1]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub walk_p: Option<f32>,
+
+    /// node2vec: the larger, the nearer a walk stays [default: 1]
+    #[arg(long, value_name = "Q", allow_negative_numbers = true)]
+    pub walk_q: Option<f32>,
+
+    /// node2vec: passes over the walks [default: 1]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
+    pub walk_epochs: Option<usize>,
 
     /// Score of a pair: auto, cosine, inner-product or hadamard-mlp [default: auto]
     #[arg(long, value_name = "DECODER")]

@@ -95,6 +95,11 @@ impl Bar {
 }
 
 impl Observer for Bar {
+    fn pretrain(&mut self, done: usize, total: usize) {
+        self.bar.set_message(format!("walking {done}/{total}"));
+        self.bar.tick();
+    }
+
     fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) {
         if let Some(evaluation) = evaluation {
             self.valid = format!("valid {} {}", self.metric, percent(evaluation.valid));

@@ -132,7 +132,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Auto<T> {
             type Value = Auto<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`auto`, a word or a whole number that is not negative")
+                f.write_str("`auto`, a word or a number that is not negative")
             }
 
             fn visit_str<E: serde::de::Error>(self, word: &str) -> std::result::Result<Auto<T>, E> {
@@ -141,6 +141,11 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Auto<T> {
 
             fn visit_u64<E: serde::de::Error>(self, number: u64) -> std::result::Result<Auto<T>, E> {
                 self.visit_str(&number.to_string())
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> std::result::Result<Auto<T>, E> {
+                let wrong = |_| E::invalid_type(serde::de::Unexpected::Float(number), &self);
+                number.to_string().parse().map(Auto::Is).map_err(wrong)
             }
 
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> std::result::Result<Auto<T>, E> {

@@ -21,6 +21,14 @@ pub enum Purpose {
     Order,
     /// Pairs that `certify` measures.
     Certify,
+    /// The anchor sets of P-GNN.
+    Anchors,
+    /// The vectors that a search for eigenvectors starts from.
+    Eigen,
+    /// Steps of random walks.
+    Walk,
+    /// What skip-gram draws: first vectors, the order of walks, windows and negatives.
+    SkipGram,
 }
 
 /// The root of all randomness of one run.

@@ -15,7 +15,15 @@ fn one_two_and_four_threads_give_the_same_bits() {
             let refresh = Auto::Is(if task == Task::LinkPrediction { Refresh::Resampled } else { Refresh::Fixed });
             let config = Config { task, model: name.to_string(), refresh, ..short() };
             if config.clone().resolve(&dataset).is_err() {
-                assert_eq!((*name, task), ("smp-identity", Task::NodeClassification));
+                let pairs_alone = [
+                    "smp-identity",
+                    "matrix-factorization",
+                    "common-neighbors",
+                    "adamic-adar",
+                    "resource-allocation",
+                    "katz",
+                ];
+                assert!(task == Task::NodeClassification && pairs_alone.contains(name), "{name}: {task}");
                 continue;
             }
             let outcomes = [1, 2, 4].map(|threads| on(threads, &dataset, &config));
@@ -91,7 +99,7 @@ impl Observer for Stop {
 }
 
 fn short() -> Config {
-    Config { epochs: 6, repeats: 1, evaluate_every: 2, ..Config::default() }
+    Config { epochs: 6, repeats: 1, evaluate_every: 2, walk_length: 20, walks_per_node: 2, ..Config::default() }
 }
 
 /// Large enough for every kernel to take its parallel path, with sparse features and labels.

@@ -1,5 +1,6 @@
 //! The figures of the paper on its generated graphs, with its protocol: 1,000 epochs, 5 repeats.
 
+use nigh::dataset::{Folders, Input};
 use nigh::{Config, Dataset, Protocol, Silent, Task, train::train};
 
 #[test]
@@ -48,10 +49,40 @@ fn communities_and_leaders_are_both_found_by_smp_alone() {
     assert!(poc("leaders-community", "sgc") < 15.0);
 }
 
+#[test]
+fn other_models_of_position_find_communities_and_the_grid() {
+    // Paper: 97.8; 92.0; 91.5.
+    let figure = |dataset: &str, model: &str| figure(dataset, Task::LinkPrediction, model);
+    assert!(figure("communities", "p-gnn") >= 96.0);
+    assert!(figure("grid", "eigen-gnn") >= 88.0);
+    assert!(figure("grid", "gcn-onehot") >= 88.0);
+}
+
+#[test]
+fn citations_tell_topics() {
+    // Paper: 82.9; 81.4.
+    assert_on_cora("gat", 81.0..90.0);
+    assert_on_cora("gcn", 79.9..82.9);
+}
+
+/// Mean accuracy of node classification, when the files are there.
+fn assert_on_cora(model: &str, expected: std::ops::Range<f64>) {
+    let root = std::env::var_os("NIGH_DATA").map(std::path::PathBuf::from).filter(|root| root.join("cora").is_dir());
+    let Some(root) = root else {
+        return println!("skipped: cora is not in the folder that NIGH_DATA names");
+    };
+    let dataset = Dataset::load("cora", &Input::default(), &Folders::new(Some(&root))).unwrap();
+    let accuracy = figure_on(&dataset, Task::NodeClassification, model);
+    assert!(expected.contains(&accuracy), "{model}: {accuracy}");
+}
+
 /// Mean of the test metric, in percent.
 fn figure(dataset: &str, task: Task, model: &str) -> f64 {
-    let dataset = Dataset::built_in(dataset).unwrap();
+    figure_on(&Dataset::built_in(dataset).unwrap(), task, model)
+}
+
+fn figure_on(dataset: &Dataset, task: Task, model: &str) -> f64 {
     let config = Config { task, model: model.into(), protocol: Protocol::Published, ..Config::default() };
-    let outcome = train(&dataset, &config, &mut Silent, None).unwrap();
+    let outcome = train(dataset, &config, &mut Silent, None).unwrap();
     100.0 * outcome.mean_and_std().0
 }

@@ -1,9 +1,10 @@
 //! The paper's statements, one test each.
 
 use nigh::dataset::generate;
+use nigh::encoder::Gin;
 use nigh::graph::proximity::{max_row_norm, measure, sample_pairs, sufficient_width};
-use nigh::model::{Shape, catalog};
-use nigh::{Features, Graph, Matrix, Model, Operator, Refresh, Seeds, Signal, SignalScale, View};
+use nigh::model::{Architecture, Shape, catalog};
+use nigh::{Features, Graph, Matrix, Model, Operator, Seeds, Signal, View};
 use std::sync::Arc;
 
 /// Corollary 1.
@@ -11,11 +12,19 @@ use std::sync::Arc;
 fn automorphic_nodes_coincide_without_a_signal_and_part_with_one() {
     let n = 15;
     let view = two_copies(&generate::communities(3, 5, 0.1, 1).graph);
-    for name in ["sgc", "gcn"] {
+    for name in ["sgc", "gcn", "gat", "graphsage"] {
         let h = model(name, 3).represent(&view, 0);
         (0..n).for_each(|i| assert_eq!(h.row(i), h.row(i + n), "{name}, node {i}"));
     }
-    for name in ["smp-linear", "smp-identity", "smp-mlp", "smp-linear-gcn-feat", "smp-linear-gcn-both"] {
+    for name in [
+        "smp-linear",
+        "smp-identity",
+        "smp-mlp",
+        "smp-linear-gcn-feat",
+        "smp-linear-gcn-both",
+        "smp-attention",
+        "smp-gin",
+    ] {
         let h = model(name, 3).represent(&view, 0);
         (0..n).for_each(|i| assert_ne!(h.row(i), h.row(i + n), "{name}, node {i}"));
     }
@@ -100,6 +109,23 @@ fn zeroing_the_signal_gives_the_plain_gnn() {
     assert_eq!(smp.represent(&view, 0), gcn.represent(&view, 0));
 }
 
+/// Theorem 3 asks for an injective encoder: a sum counts neighbours that a mean takes for one.
+#[test]
+fn a_gin_tells_apart_what_a_mean_does_not() {
+    // Node 0 has one neighbour, node 2 has three; without features all are alike.
+    let (graph, _) = Graph::from_edges(6, &[[0, 1], [2, 3], [2, 4], [2, 5]]).unwrap();
+    let view = View::new(graph, Features::Constant(6)).unwrap();
+    let rows = |architecture: Architecture| {
+        let mut model = Model::build(architecture, shape(1), Seeds::new(4)).unwrap();
+        let h = model.represent(&view, 0);
+        [h.row(0).to_vec(), h.row(2).to_vec()]
+    };
+    let [one, three] = rows(catalog::architecture("graphsage").unwrap());
+    assert_eq!(one, three);
+    let [one, three] = rows(catalog::model([catalog::features().through(Gin)]));
+    assert_ne!(one, three);
+}
+
 /// Section 4.1: distances between signals, divided by the square root of two, follow a chi distribution.
 #[test]
 fn two_signals_are_far_apart() {
@@ -117,17 +143,7 @@ fn two_signals_are_far_apart() {
 }
 
 fn shape(num_features: usize) -> Shape {
-    Shape {
-        num_features,
-        num_classes: None,
-        hops: 2,
-        width: 6,
-        dropout: 0.5,
-        signal: Signal::Gaussian,
-        signal_dim: 8,
-        signal_scale: SignalScale::InverseSqrt,
-        refresh: Refresh::Fixed,
-    }
+    Shape { num_features, width: 6, signal_dim: 8, ..Shape::default() }
 }
 
 fn model(name: &str, num_features: usize) -> Model {

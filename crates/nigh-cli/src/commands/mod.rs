@@ -7,6 +7,7 @@ mod embed;
 mod evaluate;
 #[cfg_attr(not(feature = "fetch"), path = "no_fetch.rs")]
 mod fetch;
+mod models;
 mod predict;
 mod train;
 
@@ -43,6 +44,7 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         Command::Embed(options) => embed::run(&options, quiet),
         Command::Predict(options) => predict::run(&options, quiet),
         Command::Certify(options) => certify::run(&options, quiet),
+        Command::Models(options) => models::run(&options),
     }
 }
 

@@ -38,9 +38,10 @@ fn help_fits_on_a_screen() {
     let folder = Folder::new();
     assert_looks_like("help.txt", &folder.nigh("--help").ok());
     assert_looks_like("help-train.txt", &folder.nigh("train --help").ok());
+    assert_looks_like("models.txt", &folder.nigh("models").ok());
     assert_looks_like("help-data-fetch.txt", &folder.nigh("data fetch --help").ok());
     let data = ["data list", "data show", "data fetch", "data export"];
-    for command in ["demo", "train", "evaluate", "embed", "predict", "certify", "data"].iter().chain(&data) {
+    for command in ["demo", "train", "evaluate", "embed", "predict", "certify", "models", "data"].iter().chain(&data) {
         let help = folder.nigh(&format!("{command} --help")).ok();
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }

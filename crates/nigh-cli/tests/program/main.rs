@@ -11,6 +11,7 @@ mod fetch;
 mod folder;
 mod graphs;
 mod look;
+mod models;
 mod resume;
 // The library's tests ask the same server; not all of it is needed here.
 #[cfg(feature = "fetch")]

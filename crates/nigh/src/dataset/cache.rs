@@ -158,7 +158,7 @@ pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
         let labels = arrays.take::<u32>(&format!("{number}/labels"));
         let labels = labels.map(|labels| labels.into_iter().map(label).collect::<Arc<[_]>>());
         let ids = sample.ids.as_ref().map_or(Ids::Numbers(sample.nodes), Ids::from_names).into();
-        samples.push(Sample { graph: graph.into(), features, labels, ids, signal_rows: None });
+        samples.push(Sample { graph: graph.into(), features, labels, ids, addresses: None });
     }
     let given = match header.given {
         None => None,

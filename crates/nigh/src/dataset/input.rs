@@ -97,7 +97,7 @@ impl Dataset {
                 features: features.as_ref().map_or(Features::Constant(n), |features| features[number].clone()),
                 labels: labels_of_graphs.as_mut().map(|labels| std::mem::take(&mut labels[number]).into()),
                 ids: ids.into(),
-                signal_rows: None,
+                addresses: None,
             });
         }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();

@@ -84,7 +84,7 @@ pub struct Sample {
     /// What the user calls the nodes.
     pub ids: Arc<Ids>,
     /// The number by which each node's signal is drawn, where it is not the node's own (`Dataset::aligned`).
-    pub signal_rows: Option<Arc<[u32]>>,
+    pub addresses: Option<Arc<[u32]>>,
 }
 
 /// Choices that belong to a dataset of the paper (protocol: "Data").
@@ -205,7 +205,7 @@ impl Dataset {
             features: Features::Constant(n),
             labels: None,
             ids: Ids::Numbers(n).into(),
-            signal_rows: None,
+            addresses: None,
         };
         Dataset {
             name: name.to_string(),
@@ -244,7 +244,7 @@ impl Dataset {
         for (number, sample) in self.samples.iter().enumerate() {
             let n = sample.graph.num_nodes();
             let labels = sample.labels.as_ref().map_or(n, |labels| labels.len());
-            let signals = sample.signal_rows.as_ref().map_or(n, |rows| rows.len());
+            let signals = sample.addresses.as_ref().map_or(n, |rows| rows.len());
             let lengths = [
                 ("rows of features", sample.features.rows()),
                 ("labels", labels),
@@ -325,7 +325,7 @@ impl Dataset {
             features: sample.features.permute_rows(&nodes),
             labels: sample.labels.as_ref().map(|labels| nodes.iter().map(|&node| labels[node as usize]).collect()),
             ids: sample.ids.select(&nodes).into(),
-            signal_rows: Some(order.iter().map(|entry| entry.0).collect()),
+            addresses: Some(order.iter().map(|entry| entry.0).collect()),
         };
         let mut place = vec![0u32; nodes.len()];
         nodes.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);

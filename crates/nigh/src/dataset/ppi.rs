@@ -66,7 +66,7 @@ pub fn read(folder: &Path) -> Result<Dataset> {
             labels: None,
             ids: Ids::from_names(names).into(),
             graph: part.graph.into(),
-            signal_rows: None,
+            addresses: None,
         });
     }
     if samples.is_empty() {

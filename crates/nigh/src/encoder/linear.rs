@@ -2,20 +2,20 @@
 
 use super::{Encoder, Input, Scope};
 use crate::kernel::propagate::Propagate;
-use crate::tape::Var;
+use crate::tape::{Start, Var};
 
 /// `Ã^K X`: nothing to learn. What the signal goes through in the linear instance (Eq. 7).
 #[derive(Debug)]
 pub struct Propagated;
 
 impl Encoder for Propagated {
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
         let x = scope.dense(&input);
-        scope.tape.push(Propagate::new(scope.operator.clone(), scope.hops), &[x])
+        (scope.tape.push(Propagate::new(scope.operator.clone(), scope.hops), &[x]), input.cols())
     }
 
-    fn output_width(&self, input_width: usize, _: usize) -> usize {
-        input_width
+    fn learns(&self, _: bool) -> bool {
+        false
     }
 }
 
@@ -24,10 +24,7 @@ impl Encoder for Propagated {
 pub struct Linear;
 
 impl Encoder for Linear {
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
-        let cols = input.cols();
-        let w = scope.weights.plain(&scope.name("linear/weight"), [cols, scope.width], cols);
-        let b = scope.weights.plain(&scope.name("linear/bias"), [1, scope.width], cols);
-        scope.convolve(&input, scope.hops, w, b, scope.width)
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+        (scope.convolve(&input, scope.hops, "linear", scope.width, Start::Plain), scope.width)
     }
 }

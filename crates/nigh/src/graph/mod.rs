@@ -1,13 +1,17 @@
 //! 1. The graph: who is linked to whom, each link stored once per direction, four bytes each (eight with weights).
 
+pub mod anchors;
 mod builder;
 pub mod components;
+pub mod eigen;
 pub mod operator;
 pub mod proximity;
+pub mod walk;
 
 pub(crate) use builder::{Edges, build, build_mentioned, span};
 pub use components::Component;
 pub use operator::Operator;
+pub use walk::Walker;
 
 use crate::error::{Error, Result};
 use rayon::prelude::*;
@@ -39,6 +43,14 @@ impl Cleaning {
         self.duplicates += other.duplicates;
         self.both_ways += other.both_ways;
     }
+}
+
+/// The nodes in ascending order of their addresses: by it, what is drawn along a graph does not depend on the order in
+/// which its nodes happen to stand.
+pub(crate) fn order_by(addresses: &[u32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..addresses.len() as u32).collect();
+    order.sort_by_key(|&node| addresses[node as usize]);
+    order
 }
 
 impl Graph {

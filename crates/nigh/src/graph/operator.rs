@@ -17,16 +17,32 @@ pub struct Operator {
 impl Operator {
     /// `Ã = (D+I)^-1/2 (A+I) (D+I)^-1/2`, the operator of the linear instance. With weights, `D` sums them.
     pub fn symmetric(graph: Arc<Graph>) -> Operator {
-        let degree = |i: usize| match graph.weights(i) {
-            Some(weights) => weights.iter().map(|&w| f64::from(w)).sum(),
-            None => graph.degree(i) as f64,
-        };
-        let scale: Arc<[f32]> = (0..graph.num_nodes()).map(|i| (1.0 / (degree(i) + 1.0).sqrt()) as f32).collect();
+        let scale = |i: usize| (1.0 / (degree(&graph, i) + 1.0).sqrt()) as f32;
+        let scale: Arc<[f32]> = (0..graph.num_nodes()).map(scale).collect();
         Operator { graph, left: scale.clone(), right: scale, self_weight: 1.0 }
     }
 
+    /// `D^-1 A` on the same graph: the mean over neighbours, zero for a node without any. With weights, their mean.
+    pub fn mean(&self) -> Operator {
+        let inverse = |degree: f64| if degree > 0.0 { (1.0 / degree) as f32 } else { 0.0 };
+        let left = (0..self.graph.num_nodes()).map(|i| inverse(degree(&self.graph, i))).collect();
+        let right = vec![1.0; self.graph.num_nodes()].into();
+        Operator { graph: self.graph.clone(), left, right, self_weight: 0.0 }
+    }
+
+    /// `A + I` on the same graph: the sum over a node and its neighbours.
+    pub fn sum(&self) -> Operator {
+        Operator { self_weight: 1.0, ..Operator::adjacency(self.graph.clone()) }
+    }
+
+    /// `A` itself.
+    pub fn adjacency(graph: Arc<Graph>) -> Operator {
+        let ones: Arc<[f32]> = vec![1.0; graph.num_nodes()].into();
+        Operator { graph, left: ones.clone(), right: ones, self_weight: 0.0 }
+    }
+
     /// The graph below.
-    pub fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
 
@@ -70,6 +86,14 @@ impl Operator {
 
     pub(crate) fn self_weight(&self) -> f32 {
         self.self_weight
+    }
+}
+
+/// The weights of a node's edges together, or their number.
+fn degree(graph: &Graph, node: usize) -> f64 {
+    match graph.weights(node) {
+        Some(weights) => weights.iter().map(|&w| f64::from(w)).sum(),
+        None => graph.degree(node) as f64,
     }
 }
 

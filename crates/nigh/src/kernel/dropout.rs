@@ -1,23 +1,136 @@
-//! ReLU and dropout in one pass. The mask is a function of its address, so it is never stored.
+//! Dropout, and ReLU with dropout in one pass. The mask is a function of its address, so it is never stored.
 
 use super::{Matrix, for_row_blocks};
 use crate::seeds::{self, Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
+use std::sync::Arc;
+
+/// Which entries a layer drops.
+#[derive(Debug, Clone)]
+pub(crate) struct Mask {
+    rate: f32,
+    /// The name of the layer as an address: no two layers of a model drop alike.
+    layer: u64,
+    /// The address of each row, if it is not its number.
+    addresses: Option<Arc<[u32]>>,
+}
+
+impl Mask {
+    pub fn new(rate: f32, name: &str) -> Mask {
+        Mask { rate, layer: seeds::named(name), addresses: None }
+    }
+
+    /// With row `i` drawn as row `addresses[i]`.
+    pub fn by(self, addresses: Arc<[u32]>) -> Mask {
+        Mask { addresses: Some(addresses), ..self }
+    }
+
+    /// The stream that a pass drops by, if it drops at all.
+    pub fn stream(&self, pass: &Pass) -> Option<Stream> {
+        (pass.training && self.rate > 0.0).then(|| pass.stream(Purpose::Dropout, self.layer))
+    }
+
+    pub fn scale(&self) -> f32 {
+        1.0 / (1.0 - self.rate)
+    }
+
+    #[inline(always)]
+    fn address(&self, row: usize) -> u64 {
+        self.addresses.as_ref().map_or(row as u64, |addresses| u64::from(addresses[row]))
+    }
+
+    /// Sixteen random bits decide about an entry, so one position of the stream serves eight.
+    #[inline(always)]
+    fn keeps(&self, words: [u32; 4], column: usize) -> bool {
+        let at = column % 8;
+        (words[at / 2] >> (16 * (at % 2))) & 0xFFFF >= (self.rate * 65_536.0) as u32
+    }
+
+    /// By what a single entry is multiplied: zero, or `1 / (1 - rate)`.
+    #[inline(always)]
+    pub fn factor(&self, stream: Stream, row: usize, column: usize) -> f32 {
+        let words = stream.at_pair(self.address(row), (column / 8) as u64);
+        if self.keeps(words, column) { self.scale() } else { 0.0 }
+    }
+
+    /// Replaces every entry by `kept(entry)` scaled, or by zero where it is dropped.
+    fn apply(&self, stream: Stream, matrix: &mut Matrix, kept: impl Fn(f32) -> f32 + Sync) {
+        let (width, scale) = (matrix.cols(), self.scale());
+        for_row_blocks(matrix.data_mut(), width, 8 * width, |first, rows| {
+            for (at, row) in rows.chunks_exact_mut(width).enumerate() {
+                let address = self.address(first + at);
+                for (block, entries) in row.chunks_mut(8).enumerate() {
+                    let words = stream.at_pair(address, block as u64);
+                    for (at, entry) in entries.iter_mut().enumerate() {
+                        *entry = if self.keeps(words, at) { kept(*entry) * scale } else { 0.0 };
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// `inputs = [X]`; training keeps each entry with probability `1 - rate`, scaled by `1 / (1 - rate)`.
+#[derive(Debug)]
+pub struct Dropout {
+    mask: Mask,
+    /// The stream of the last forward pass, by which its gradient is masked.
+    stream: Option<Stream>,
+}
+
+impl Dropout {
+    /// `name` is part of the mask's address.
+    pub fn new(rate: f32, name: &str) -> Dropout {
+        Dropout { mask: Mask::new(rate, name), stream: None }
+    }
+
+    /// With the mask of row `i` drawn as that of row `addresses[i]`.
+    pub fn by(self, addresses: Arc<[u32]>) -> Dropout {
+        Dropout { mask: self.mask.by(addresses), ..self }
+    }
+}
+
+impl Operation for Dropout {
+    fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
+        output.copy_from(inputs.get(0));
+        self.stream = self.mask.stream(pass);
+        if let Some(stream) = self.stream {
+            self.mask.apply(stream, output, |x| x);
+        }
+    }
+
+    fn backward(&mut self, _: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
+        if let Some(dx) = wanted.get(0) {
+            dx.copy_from(gradient);
+            if let Some(stream) = self.stream {
+                self.mask.apply(stream, dx, |g| g);
+            }
+        }
+    }
+
+    /// Features stay from pass to pass, what is dropped of them does not.
+    fn varies(&self) -> bool {
+        self.mask.rate > 0.0
+    }
+}
 
 /// `inputs = [X]`; the output is `max(X, 0)`, of which training keeps each entry with probability `1 - rate`,
 /// scaled by `1 / (1 - rate)`.
 #[derive(Debug)]
 pub struct ReluDropout {
-    rate: f32,
-    /// The name of the layer as an address: no two layers of a model drop alike.
-    layer: u64,
+    mask: Mask,
     scale: f32,
 }
 
 impl ReluDropout {
     /// `name` is part of the mask's address.
     pub fn new(rate: f32, name: &str) -> ReluDropout {
-        ReluDropout { rate, layer: seeds::named(name), scale: 1.0 }
+        ReluDropout { mask: Mask::new(rate, name), scale: 1.0 }
+    }
+
+    /// With the mask of row `i` drawn as that of row `addresses[i]`.
+    pub fn by(self, addresses: Arc<[u32]>) -> ReluDropout {
+        ReluDropout { mask: self.mask.by(addresses), ..self }
     }
 }
 
@@ -25,20 +138,18 @@ impl Operation for ReluDropout {
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
         output.copy_from(inputs.get(0));
         let width = output.cols();
-        let drops = pass.training && self.rate > 0.0;
-        self.scale = if drops { 1.0 / (1.0 - self.rate) } else { 1.0 };
-        if !drops {
-            return for_row_blocks(output.data_mut(), width, width, |_, rows| {
-                rows.iter_mut().for_each(|value| *value = relu(*value));
-            });
-        }
-        let stream = pass.stream(Purpose::Dropout, self.layer);
-        let (scale, rate) = (self.scale, self.rate);
-        for_row_blocks(output.data_mut(), width, 8 * width, |first, rows| {
-            for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-                drop_entries(stream, (first + at) as u64, rate, scale, row);
+        match self.mask.stream(pass) {
+            Some(stream) => {
+                self.scale = self.mask.scale();
+                self.mask.apply(stream, output, relu);
             }
-        });
+            None => {
+                self.scale = 1.0;
+                for_row_blocks(output.data_mut(), width, width, |_, rows| {
+                    rows.iter_mut().for_each(|value| *value = relu(*value));
+                });
+            }
+        }
     }
 
     fn backward(&mut self, _: Inputs<'_>, output: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
@@ -60,18 +171,6 @@ fn relu(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
 }
 
-/// Sixteen random bits decide about an entry, so one position of the stream serves eight.
-fn drop_entries(stream: Stream, row: u64, rate: f32, scale: f32, entries: &mut [f32]) {
-    let below = (rate * 65_536.0) as u32;
-    for (block, entries) in entries.chunks_mut(8).enumerate() {
-        let words = stream.at_pair(row, block as u64);
-        for (at, entry) in entries.iter_mut().enumerate() {
-            let bits = (words[at / 2] >> (16 * (at % 2))) & 0xFFFF;
-            *entry = if bits >= below { relu(*entry) * scale } else { 0.0 };
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,12 +180,14 @@ mod tests {
     fn gradients_agree_with_finite_differences() {
         check_gradients(&[[6, 11]], || ReluDropout::new(0.0, "a"));
         check_gradients(&[[6, 11]], || ReluDropout::new(0.4, "a"));
+        check_gradients(&[[6, 11]], || Dropout::new(0.4, "a").by([5, 0, 1, 9, 2, 3].into()));
     }
 
     #[test]
     fn it_keeps_the_share_and_the_mean_that_it_promises() {
         for rate in [0.5, 0.6] {
             let (y, _) = value_and_gradients(&mut ReluDropout::new(rate, "a"), &[Matrix::ones(500, 33)]);
+            assert_eq!(y, value_and_gradients(&mut Dropout::new(rate, "a"), &[Matrix::ones(500, 33)]).0);
             let kept = y.data().iter().filter(|&&value| value > 0.0).count() as f32 / y.data().len() as f32;
             assert!((kept - (1.0 - rate)).abs() < 0.02, "{kept}");
             let mean = y.data().iter().sum::<f32>() / y.data().len() as f32;

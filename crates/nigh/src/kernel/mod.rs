@@ -1,9 +1,14 @@
 //! Beneath the models: fused operations with value and gradient side by side. Every sum has one order, fixed by the
 //! shapes alone, so results have the same bits on any number of threads.
 
-mod dispatch;
+pub mod add;
+pub mod anchors;
+pub mod attention;
+pub mod blend;
+pub(crate) mod dispatch;
 pub mod dropout;
 pub mod linear;
+pub mod lookup;
 mod matrix;
 pub mod normalize;
 pub mod pages;
@@ -33,6 +38,25 @@ fn for_row_blocks(data: &mut [f32], width: usize, cost_per_row: usize, body: imp
         return body(0, data);
     }
     data.par_chunks_mut(ROWS_PER_TASK * width).enumerate().for_each(|(block, rows)| body(block * ROWS_PER_TASK, rows));
+}
+
+/// As `for_row_blocks`, over the same rows of two arrays.
+fn for_two_row_blocks<A: Send, B: Send>(
+    a: &mut [A],
+    a_width: usize,
+    b: &mut [B],
+    b_width: usize,
+    cost_per_row: usize,
+    body: impl Fn(usize, &mut [A], &mut [B]) + Sync,
+) {
+    if a_width == 0 || b_width == 0 || a.is_empty() {
+        return;
+    }
+    if a.len() / a_width * cost_per_row < WORTH_A_THREAD {
+        return body(0, a, b);
+    }
+    let blocks = a.par_chunks_mut(ROWS_PER_TASK * a_width).zip(b.par_chunks_mut(ROWS_PER_TASK * b_width));
+    blocks.enumerate().for_each(|(block, (a, b))| body(block * ROWS_PER_TASK, a, b));
 }
 
 /// Sums blocks of rows apart and then the partial sums in order: `total = Σ_block partial(block)`.
@@ -70,7 +94,7 @@ fn sum_over_row_blocks(
 
 /// `<a, b>` in sixteen interleaved partial sums: the compiler can use vectors, and the order stays the same.
 #[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     const LANES: usize = 16;
     let mut sums = [0f32; LANES];
     let (a_blocks, a_rest) = a.as_chunks::<LANES>();

@@ -3,8 +3,7 @@
 
 use super::dispatch::simd;
 use super::normalize::{normalize, project};
-use super::{Matrix, ROWS_PER_TASK, WORTH_A_THREAD, add_scaled, dot, for_row_blocks};
-use rayon::prelude::*;
+use super::{Matrix, add_scaled, dot, for_row_blocks, for_two_row_blocks};
 
 /// Pairs by node: for every end of every pair, who is at the other end.
 #[derive(Debug, Default)]
@@ -92,18 +91,10 @@ impl PairLoss {
         let num_pairs = self.positive.num_pairs() + self.negative.num_pairs();
         let share = 1.0 / num_pairs as f32;
         let (positive, negative) = (&self.positive, &self.negative);
-        let body = |(block, (rows, losses)): (usize, (&mut [f32], &mut [f64]))| {
-            let first = block * ROWS_PER_TASK;
+        let cost = 4 * width * num_pairs / rows.max(1);
+        for_two_row_blocks(gradient.data_mut(), width, &mut self.losses, 1, cost, |first, rows, losses| {
             gather(z, h, scale, positive, negative, share, first, rows, losses);
-        };
-        let (chunk, losses) = (ROWS_PER_TASK * width, &mut self.losses);
-        if 4 * num_pairs * width < WORTH_A_THREAD {
-            let blocks = gradient.data_mut().chunks_mut(chunk).zip(losses.chunks_mut(ROWS_PER_TASK));
-            blocks.enumerate().for_each(body);
-        } else {
-            let blocks = gradient.data_mut().par_chunks_mut(chunk).zip(losses.par_chunks_mut(ROWS_PER_TASK));
-            blocks.enumerate().for_each(body);
-        }
+        });
         // Both ends of a pair report its loss.
         0.5 * self.losses.iter().sum::<f64>() / num_pairs as f64
     }

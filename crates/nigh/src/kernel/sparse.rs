@@ -1,8 +1,10 @@
 //! `Y = F W` with sparse features: bags of words stay bags of words.
 
 use super::dispatch::simd;
+use super::dropout::Mask;
 use super::{Matrix, add_scaled, for_row_blocks};
 use crate::error::{Error, Result};
+use crate::seeds::Stream;
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::sync::Arc;
 
@@ -106,14 +108,20 @@ impl Compressed {
         Compressed { offsets, indices, values }
     }
 
-    /// `y = C x`.
-    fn times(&self, x: &Matrix, y: &mut Matrix) {
+    /// `y = C x`, with every entry times its `factor(row, column)`.
+    fn times(&self, x: &Matrix, y: &mut Matrix, factor: &Factor<'_>) {
         let (rows, width) = (self.offsets.len() - 1, x.cols());
         y.reshape(rows, width);
         let cost = width * (1 + self.values.len() / rows.max(1));
-        for_row_blocks(y.data_mut(), width, cost, |first, rows| gather(self, x, width, first, rows));
+        for_row_blocks(y.data_mut(), width, cost, |first, rows| match factor {
+            None => gather(self, x, width, first, rows),
+            Some(factor) => gather_some(self, x, *factor, width, first, rows),
+        });
     }
 }
+
+/// By what an entry is multiplied, given its row and its column; one, if there is none.
+type Factor<'a> = Option<&'a (dyn Fn(usize, usize) -> f32 + Sync)>;
 
 simd! {
     fn gather(c: &Compressed, x: &Matrix, width: usize, first: usize, rows: &mut [f32]) {
@@ -126,19 +134,64 @@ simd! {
     }
 }
 
-/// `inputs = [W]`; the output is `F W`.
+simd! {
+    fn gather_some(
+        c: &Compressed, x: &Matrix, factor: &(dyn Fn(usize, usize) -> f32 + Sync), width: usize, first: usize,
+        rows: &mut [f32],
+    ) {
+        for (at, y) in rows.chunks_exact_mut(width).enumerate() {
+            y.fill(0.0);
+            for entry in c.offsets[first + at]..c.offsets[first + at + 1] {
+                let index = c.indices[entry] as usize;
+                let factor = factor(first + at, index);
+                if factor != 0.0 {
+                    add_scaled(y, factor * c.values[entry], x.row(index));
+                }
+            }
+        }
+    }
+}
+
+/// `inputs = [W]`; the output is `F W`, with entries of `F` dropped in training if there is a mask.
 #[derive(Debug)]
-pub struct SparseProduct(pub Arc<SparseMatrix>);
+pub struct SparseProduct {
+    matrix: Arc<SparseMatrix>,
+    mask: Option<Mask>,
+    /// The stream of the last forward pass, by which its gradient is masked.
+    stream: Option<Stream>,
+}
+
+impl SparseProduct {
+    /// The product with `F` as it is.
+    pub fn new(matrix: Arc<SparseMatrix>) -> SparseProduct {
+        SparseProduct { matrix, mask: None, stream: None }
+    }
+
+    /// With entries of `F` dropped in training.
+    pub(crate) fn masked(self, mask: Mask) -> SparseProduct {
+        SparseProduct { mask: Some(mask), ..self }
+    }
+}
 
 impl Operation for SparseProduct {
-    fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
-        self.0.by_row.times(inputs.get(0), output);
+    fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
+        self.stream = self.mask.as_ref().and_then(|mask| mask.stream(pass));
+        match (&self.mask, self.stream) {
+            (Some(mask), Some(stream)) => {
+                self.matrix.by_row.times(inputs.get(0), output, &Some(&|row, column| mask.factor(stream, row, column)))
+            }
+            _ => self.matrix.by_row.times(inputs.get(0), output, &None),
+        }
     }
 
     fn backward(&mut self, _: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
         // dW = F^T G.
-        if let Some(dw) = wanted.get(0) {
-            self.0.by_col.times(gradient, dw);
+        let Some(dw) = wanted.get(0) else { return };
+        match (&self.mask, self.stream) {
+            (Some(mask), Some(stream)) => {
+                self.matrix.by_col.times(gradient, dw, &Some(&|column, row| mask.factor(stream, row, column)))
+            }
+            _ => self.matrix.by_col.times(gradient, dw, &None),
         }
     }
 }
@@ -146,6 +199,7 @@ impl Operation for SparseProduct {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::dropout::Dropout;
     use crate::tape::{check_gradients, value_and_gradients};
 
     fn example() -> SparseMatrix {
@@ -154,7 +208,19 @@ mod tests {
 
     #[test]
     fn gradients_agree_with_finite_differences() {
-        check_gradients(&[[4, 3]], || SparseProduct(example().into()));
+        check_gradients(&[[4, 3]], || SparseProduct::new(example().into()));
+    }
+
+    #[test]
+    fn dropped_entries_are_those_that_the_dense_matrix_would_lose() {
+        let masked = || SparseProduct::new(example().into()).masked(Mask::new(0.4, "a").by([7, 1, 0, 3].into()));
+        check_gradients(&[[4, 3]], masked);
+        let dense = Matrix::from_fn(4, 4, |i, c| example().row(i).find(|e| e.0 as usize == c).map_or(0.0, |e| e.1));
+        let mut dropout = Dropout::new(0.4, "a").by([7, 1, 0, 3].into());
+        let (dropped, _) = value_and_gradients(&mut dropout, std::slice::from_ref(&dense));
+        assert_ne!(dropped, dense);
+        let (found, _) = value_and_gradients(&mut masked(), &[Matrix::identity(4)]);
+        assert_eq!(found, dropped);
     }
 
     #[test]
@@ -162,7 +228,7 @@ mod tests {
         let f = example();
         let dense = Matrix::from_fn(4, 4, |i, c| f.row(i).find(|e| e.0 as usize == c).map_or(0.0, |e| e.1));
         let w = Matrix::from_fn(4, 5, |i, c| (i * 5 + c) as f32);
-        let (sparse, _) = value_and_gradients(&mut SparseProduct(f.into()), std::slice::from_ref(&w));
+        let (sparse, _) = value_and_gradients(&mut SparseProduct::new(f.into()), std::slice::from_ref(&w));
         let (expected, _) = value_and_gradients(&mut super::super::linear::Linear::new(1), &[dense, w]);
         assert_eq!(sparse, expected);
     }

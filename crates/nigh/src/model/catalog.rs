@@ -1,7 +1,7 @@
 //! Every model as one row: sources, encoders, head. A new model is a new row, never a new loop.
 
 use super::{Architecture, Branch, Head};
-use crate::encoder::{Encoder, Gcn, Linear, Propagated};
+use crate::encoder::{Encoder, Gat, Gcn, Gin, Linear, PGnn, Propagated, Sage, SkipGram, Table};
 use crate::error::Result;
 use crate::names::one_of;
 use crate::source::Source;
@@ -10,12 +10,25 @@ use std::sync::Arc;
 /// The names that users type, and a line about each.
 pub const MODELS: &[(&str, &str)] = &[
     ("smp-linear", "Ã^K E and Ã^K F under a linear map: the paper's main model"),
-    ("smp-identity", "Ã^K E and Ã^K F side by side, nothing learnt on top; not for node classification"),
+    ("smp-identity", "Ã^K E and Ã^K F side by side, nothing learnt on top"),
     ("smp-mlp", "Ã^K E and Ã^K F under one hidden layer"),
     ("smp-linear-gcn-feat", "Ã^K E and a GCN over F under a linear map"),
     ("smp-linear-gcn-both", "a GCN over E and a GCN over F under a linear map"),
+    ("smp-attention", "Ã^K E and Ã^K F, weighed against each other by every node"),
+    ("smp-gin", "a GIN over E (Theorem 3) and Ã^K F under a linear map"),
     ("sgc", "Ã^K F W + b: what a node is, not where"),
     ("gcn", "graph convolutions over F: what a node is, not where"),
+    ("gat", "attention over neighbours: what a node is, not where"),
+    ("graphsage", "means of neighbours beside a node's own: what it is, not where"),
+    ("p-gnn", "messages from the nearest of random anchors: where a node is"),
+    ("gcn-onehot", "a GCN over F and one-hot ids: learns every node by heart"),
+    ("eigen-gnn", "a GCN over F and the leading eigenvectors of A"),
+    ("node2vec", "skip-gram over random walks, without features"),
+    ("matrix-factorization", "a learnt row per node, without features or messages"),
+    ("common-neighbors", "untrained: how many neighbours two nodes share"),
+    ("adamic-adar", "untrained: shared neighbours, rare ones count more"),
+    ("resource-allocation", "untrained: shared neighbours, each shared among its own"),
+    ("katz", "untrained: walks between two nodes, short ones count more"),
 ];
 
 /// The architecture behind a name.
@@ -34,15 +47,24 @@ pub fn architecture(name: &str) -> Result<Architecture> {
         "smp-mlp" => model([features().linear().unit_rows(), signal().propagated()]).head(Head::Mlp),
         "smp-linear-gcn-feat" => model([features().gcn().unit_rows(), signal().propagated()]).head(Head::Linear),
         "smp-linear-gcn-both" => model([features().gcn(), signal().gcn()]).head(Head::Linear),
+        "smp-attention" => model([features().linear().unit_rows(), signal().propagated()]).head(Head::Attention),
+        "smp-gin" => model([features().linear().unit_rows(), signal().through(Gin)]).head(Head::Linear),
         "sgc" => model([features().linear()]),
         "gcn" => model([features().gcn()]),
-        _ => unreachable!("a name without a row"),
+        "gat" => model([features().through(Gat)]).dropout(0.6),
+        "graphsage" => model([features().through(Sage)]),
+        "p-gnn" => model([features().through(PGnn)]),
+        "gcn-onehot" => model([features().and(Source::OneHot).gcn()]),
+        "eigen-gnn" => model([features().and(Source::Eigenvectors).gcn()]),
+        "node2vec" => model([ids().through(SkipGram)]),
+        "matrix-factorization" => model([ids().through(Table)]),
+        other => Architecture { heuristic: Some(other.parse()?), ..model([]) },
     })
 }
 
 /// Branches side by side, with nothing on top.
 pub fn model<const N: usize>(branches: [Branch; N]) -> Architecture {
-    Architecture { branches: branches.into(), head: Head::Identity }
+    Architecture { branches: branches.into(), head: Head::Identity, heuristic: None, dropout: 0.5 }
 }
 
 impl Architecture {
@@ -50,23 +72,39 @@ impl Architecture {
     pub fn head(self, head: Head) -> Architecture {
         Architecture { head, ..self }
     }
+
+    /// With another share of entries dropped.
+    pub fn dropout(self, dropout: f32) -> Architecture {
+        Architecture { dropout, ..self }
+    }
 }
 
 /// `F -> ...`
 pub fn features() -> From {
-    From(Source::Features)
+    From(vec![Source::Features])
 }
 
 /// `E -> ...`
 pub fn signal() -> From {
-    From(Source::Signal)
+    From(vec![Source::Signal])
 }
 
-/// A source that waits for its encoder.
-#[derive(Debug, Clone, Copy)]
-pub struct From(Source);
+/// `I -> ...`
+pub fn ids() -> From {
+    From(vec![Source::OneHot])
+}
+
+/// Sources that wait for their encoder.
+#[derive(Debug, Clone)]
+pub struct From(Vec<Source>);
 
 impl From {
+    /// With another source beside.
+    pub fn and(mut self, source: Source) -> From {
+        self.0.push(source);
+        self
+    }
+
     /// `-> Ã^K X`
     pub fn propagated(self) -> Branch {
         self.through(Propagated)
@@ -84,7 +122,7 @@ impl From {
 
     /// `->` an encoder of your own.
     pub fn through(self, encoder: impl Encoder + 'static) -> Branch {
-        Branch { source: self.0, encoder: Arc::new(encoder), unit_rows: false }
+        Branch { sources: self.0, encoder: Arc::new(encoder), unit_rows: false }
     }
 }
 

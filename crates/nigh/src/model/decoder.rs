@@ -1,6 +1,7 @@
 //! From representations to answers: a score per pair, or a class per node.
 
-use super::{Model, Shape};
+use super::{Heuristic, Model, Shape};
+use crate::graph::Graph;
 use crate::kernel::Matrix;
 use crate::kernel::dropout::ReluDropout;
 use crate::kernel::linear::Linear;
@@ -8,6 +9,7 @@ use crate::kernel::pairs::{self, Incidence, PairLoss, Scale, binary_cross_entrop
 use crate::names::named;
 use crate::seeds::Seeds;
 use crate::tape::{Pass, Tape, Var, Weights};
+use std::sync::Arc;
 
 named! {
     /// How two representations become one score.
@@ -18,6 +20,8 @@ named! {
         InnerProduct = "inner-product",
         /// `MLP(h_i ⊙ h_j)`: three linear layers, PPA's predictor.
         HadamardMlp = "hadamard-mlp",
+        /// Counted in the graph itself, as heuristics do.
+        Graph = "graph",
     }
 }
 
@@ -28,6 +32,7 @@ const PAIRS_AT_A_TIME: usize = 1 << 16;
 #[derive(Debug)]
 pub struct PairDecoder {
     decoder: Decoder,
+    heuristic: Option<Heuristic>,
     loss: PairLoss,
     predictor: Option<Predictor>,
     unit: Matrix,
@@ -40,7 +45,15 @@ impl PairDecoder {
         let shape = *model.shape();
         let width = model.representation_width();
         let predictor = (decoder == Decoder::HadamardMlp).then(|| Predictor::record(&mut model.weights, &shape, width));
-        PairDecoder { decoder, loss: PairLoss::default(), predictor, unit: Matrix::default(), scores: Vec::new() }
+        let heuristic = model.architecture().heuristic;
+        PairDecoder {
+            decoder,
+            heuristic,
+            loss: PairLoss::default(),
+            predictor,
+            unit: Matrix::default(),
+            scores: Vec::new(),
+        }
     }
 
     /// Sets the pairs that should score high, for all losses to come.
@@ -68,9 +81,11 @@ impl PairDecoder {
         self.loss.loss(h, self.scale(), gradient)
     }
 
-    /// The score of every pair, in order.
-    pub fn scores(&mut self, h: &Matrix, pairs: &[[u32; 2]], weights: &Weights) -> &[f32] {
-        if let Some(predictor) = &mut self.predictor {
+    /// The score of every pair, in order; `graph` is what message passing may see.
+    pub fn scores(&mut self, graph: &Arc<Graph>, h: &Matrix, pairs: &[[u32; 2]], weights: &Weights) -> &[f32] {
+        if let Some(heuristic) = self.heuristic {
+            self.scores = heuristic.scores(graph, pairs);
+        } else if let Some(predictor) = &mut self.predictor {
             self.scores.clear();
             for pairs in pairs.chunks(PAIRS_AT_A_TIME) {
                 predictor.score(h, pairs, weights, &mut self.scores);

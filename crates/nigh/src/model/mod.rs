@@ -3,27 +3,30 @@
 pub mod catalog;
 pub mod decoder;
 mod head;
+mod heuristic;
 mod view;
 
 pub use decoder::Decoder;
 pub use head::Head;
+pub use heuristic::Heuristic;
 pub use view::View;
 
 use crate::dataset::Features;
-use crate::encoder::{Encoder, Input, Scope};
+use crate::encoder::{Encoder, Input, Piece, Scope};
 use crate::error::{Error, Result};
+use crate::graph::{eigen, order_by};
 use crate::kernel::Matrix;
 use crate::kernel::normalize::NormalizeRows;
 use crate::seeds::Seeds;
-use crate::source::{Refresh, Signal, SignalScale, Source, Stochastic};
+use crate::source::{Node2Vec, Refresh, Signal, SignalScale, Source, Stochastic};
 use crate::tape::{Pass, Tape, Var, Weights};
 use std::sync::Arc;
 
-/// One branch: a source and the message passing it goes through.
+/// One branch: sources and the message passing they go through.
 #[derive(Debug, Clone)]
 pub struct Branch {
-    /// What enters.
-    pub source: Source,
+    /// What enters, side by side.
+    pub sources: Vec<Source>,
     /// What it goes through.
     pub encoder: Arc<dyn Encoder>,
     /// Whether rows are scaled to length one before they stand beside the other branch.
@@ -33,21 +36,38 @@ pub struct Branch {
 /// A row of the catalog: branches side by side and what is made of them.
 #[derive(Debug, Clone)]
 pub struct Architecture {
-    /// In the order in which they stand side by side.
+    /// In the order in which they stand side by side; none for a heuristic.
     pub branches: Vec<Branch>,
     /// `F_output`.
     pub head: Head,
+    /// What scores pairs in the place of representations.
+    pub heuristic: Option<Heuristic>,
+    /// Share of entries dropped, unless the user sets it.
+    pub dropout: f32,
 }
 
 impl Architecture {
-    /// Whether the last layer can be made as wide as there are classes.
+    /// Whether the last layer can be made as wide as there are classes, and means something to nodes without a label.
     pub fn can_classify(&self) -> bool {
-        self.head != Head::Identity || self.branches.len() == 1
+        let as_wide = self.head != Head::Identity || self.branches.len() == 1;
+        as_wide && self.branches.iter().any(|branch| branch.encoder.generalises())
     }
 
-    /// Whether the stochastic matrix takes part.
-    pub fn uses_signal(&self) -> bool {
-        self.branches.iter().any(|branch| branch.source == Source::Signal)
+    /// Whether a source takes part.
+    pub fn uses(&self, source: Source) -> bool {
+        self.branches.iter().any(|branch| branch.sources.contains(&source))
+    }
+
+    /// Whether all that is learnt belongs to single nodes, so that nothing carries over to another graph.
+    pub fn knows_nodes_alone(&self) -> bool {
+        !self.branches.is_empty() && self.branches.iter().all(|branch| branch.sources == [Source::OneHot])
+    }
+
+    /// Whether training has anything to change, in the model or in its decoder.
+    pub fn learns(&self, classifies: bool, decoder: Decoder) -> bool {
+        self.head != Head::Identity
+            || self.branches.iter().any(|branch| branch.encoder.learns(classifies))
+            || (!classifies && decoder == Decoder::HadamardMlp)
     }
 }
 
@@ -58,6 +78,8 @@ pub struct Shape {
     pub num_features: usize,
     /// The number of classes, when nodes are classified.
     pub num_classes: Option<usize>,
+    /// How many nodes can be known by their ids: those of the largest graph.
+    pub num_ids: usize,
     /// `K`: propagation steps, or layers.
     pub hops: usize,
     /// Width of hidden layers and of the representation.
@@ -66,12 +88,33 @@ pub struct Shape {
     pub dropout: f32,
     /// Distribution of `E`.
     pub signal: Signal,
-    /// `d`, the width of `E`.
+    /// `d`, the width of `E`, or of what takes its place.
     pub signal_dim: usize,
     /// Scale of `E`.
     pub signal_scale: SignalScale,
     /// Whether `E` stays.
     pub refresh: Refresh,
+    /// How node2vec walks.
+    pub walks: Node2Vec,
+}
+
+impl Default for Shape {
+    /// The paper's, for a graph without features.
+    fn default() -> Shape {
+        Shape {
+            num_features: 1,
+            num_classes: None,
+            num_ids: 0,
+            hops: 2,
+            width: 32,
+            dropout: 0.5,
+            signal: Signal::Gaussian,
+            signal_dim: 32,
+            signal_scale: SignalScale::InverseSqrt,
+            refresh: Refresh::Fixed,
+            walks: Node2Vec::default(),
+        }
+    }
 }
 
 /// An architecture with its weights.
@@ -80,7 +123,8 @@ pub struct Model {
     architecture: Architecture,
     shape: Shape,
     seeds: Seeds,
-    /// Everything that training changes.
+    representation_width: usize,
+    /// Everything that is learnt.
     pub weights: Weights,
 }
 
@@ -89,6 +133,8 @@ pub struct Model {
 pub struct Recording {
     tape: Tape,
     output: Var,
+    /// The number of columns of the output.
+    width: usize,
     graph: u64,
 }
 
@@ -96,15 +142,11 @@ impl Model {
     /// A model at its random start, which follows from `seeds`.
     pub fn build(architecture: Architecture, shape: Shape, seeds: Seeds) -> Result<Model> {
         if shape.num_classes.is_some() && !architecture.can_classify() {
-            return Err(Error::Data(
-                "this model has no layer that could be as wide as the number of classes; \
-                 take smp-linear for node classification"
-                    .into(),
-            ));
+            return Err(Error::Data("this model does not classify nodes; take smp-linear".into()));
         }
-        let mut model = Model { architecture, shape, seeds, weights: Weights::new(seeds) };
+        let mut model = Model { architecture, shape, seeds, representation_width: 0, weights: Weights::new(seeds) };
         // Recording over a graph without nodes declares every weight.
-        model.record(&View::empty(shape.num_features));
+        model.representation_width = model.record(&View::empty(shape.num_features)).width;
         Ok(model)
     }
 
@@ -125,62 +167,89 @@ impl Model {
 
     /// The number of columns of `H`.
     pub fn representation_width(&self) -> usize {
-        if self.architecture.can_classify() {
-            return self.shape.num_classes.unwrap_or(self.shape.width);
+        self.representation_width
+    }
+
+    /// Learns what is learnt from the training graph alone, before training. `progress` is told how much of it is done.
+    pub fn pretrain(&mut self, view: &View, progress: &mut dyn FnMut(usize, usize)) {
+        let mut tape = Tape::default();
+        for branch in self.architecture.branches.clone() {
+            branch.encoder.pretrain(&mut self.scope(&mut tape, view, branch.prefix()), progress);
         }
-        let width = |branch: &Branch| {
-            let input = match branch.source {
-                Source::Features => self.shape.num_features,
-                Source::Signal => self.shape.signal_dim,
-            };
-            branch.encoder.output_width(input, self.shape.width)
-        };
-        self.architecture.branches.iter().map(width).sum()
     }
 
     /// Writes the framework equation down for one graph.
     pub fn record(&mut self, view: &View) -> Recording {
-        assert_eq!(view.features.cols(), self.shape.num_features, "features of the width the model was built for");
-        let shape = self.shape;
+        let fits = view.features.cols() == self.shape.num_features || !self.architecture.uses(Source::Features);
+        assert!(fits, "features of the width the model was built for");
         let mut tape = Tape::default();
-        let output_width = shape.num_classes.unwrap_or(shape.width);
         let mut branches = Vec::new();
-        for branch in &self.architecture.branches {
-            let input = match branch.source {
-                Source::Features => feature_input(&view.features, &mut tape),
-                Source::Signal => {
-                    let signal = Stochastic {
-                        signal: shape.signal,
-                        dim: shape.signal_dim,
-                        scale: shape.signal_scale,
-                        refresh: shape.refresh,
-                        nodes: view.signal_rows.clone(),
-                    };
-                    Input::Dense(tape.push(signal, &[]), shape.signal_dim)
-                }
-            };
-            let input_width = input.cols();
-            // Without a layer behind it, the last layer of the branch is the last of the model.
-            let width = if self.architecture.head == Head::Identity { output_width } else { shape.width };
-            let mut scope = Scope {
-                tape: &mut tape,
-                weights: &mut self.weights,
-                operator: &view.operator,
-                prefix: branch.source.name(),
-                hops: shape.hops,
-                hidden: shape.width,
-                width,
-                dropout: shape.dropout,
-            };
-            let mut x = branch.encoder.encode(&mut scope, input);
+        for branch in self.architecture.branches.clone() {
+            let pieces = branch.sources.iter().map(|&source| (source.name(), self.piece(source, view, &mut tape)));
+            let input = Input::new(pieces.collect());
+            let last = self.architecture.head == Head::Identity;
+            let mut scope = self.scope(&mut tape, view, branch.prefix());
+            if !last {
+                // Layers behind it make of it what is asked.
+                (scope.width, scope.classifies) = (scope.hidden, false);
+            }
+            let (mut x, width) = branch.encoder.encode(&mut scope, input);
             if branch.unit_rows {
                 x = tape.push(NormalizeRows, &[x]);
             }
-            branches.push((x, branch.encoder.output_width(input_width, width)));
+            branches.push((x, width));
         }
         let head = self.architecture.head;
-        let output = head.record(&mut tape, &mut self.weights, &branches, shape.width, output_width, shape.dropout);
-        Recording { tape, output, graph: view.graph }
+        let (output, width) = head.record(&mut self.scope(&mut tape, view, "head".into()), &branches);
+        Recording { tape, output, width, graph: view.graph }
+    }
+
+    /// Where the last layer of the model, or one on the way to it, is recorded.
+    fn scope<'a>(&'a mut self, tape: &'a mut Tape, view: &'a View, prefix: String) -> Scope<'a> {
+        let shape = self.shape;
+        Scope {
+            tape,
+            weights: &mut self.weights,
+            operator: &view.operator,
+            addresses: view.addresses.clone(),
+            prefix,
+            hops: shape.hops,
+            hidden: shape.width,
+            width: shape.num_classes.unwrap_or(shape.width),
+            classifies: shape.num_classes.is_some(),
+            dropout: shape.dropout,
+            dim: shape.signal_dim,
+            num_ids: shape.num_ids,
+            walks: shape.walks,
+            seeds: self.seeds,
+        }
+    }
+
+    /// What a source has to say of the nodes of a graph.
+    fn piece(&self, source: Source, view: &View, tape: &mut Tape) -> Piece {
+        let shape = self.shape;
+        match source {
+            Source::Features => match &view.features {
+                Features::Constant(rows) => Piece::Dense(tape.constant(Matrix::ones(*rows, 1)), 1),
+                Features::Dense(matrix) => Piece::Dense(tape.constant(matrix.as_ref().clone()), matrix.cols()),
+                Features::Sparse(matrix) => Piece::Sparse(matrix.clone(), None),
+            },
+            Source::Signal => {
+                let signal = Stochastic {
+                    signal: shape.signal,
+                    dim: shape.signal_dim,
+                    scale: shape.signal_scale,
+                    refresh: shape.refresh,
+                    nodes: view.addresses.clone(),
+                };
+                Piece::Dense(tape.push(signal, &[]), shape.signal_dim)
+            }
+            Source::Eigenvectors => {
+                let vectors = eigenvectors(view, shape.signal_dim, self.seeds);
+                Piece::Dense(tape.constant(vectors), shape.signal_dim)
+            }
+            Source::OneHot => Piece::OneHot(view.addresses.clone(), shape.num_ids),
+        }
     }
 
     /// `H` over one graph, as it is used after training: nothing is dropped, and a resampled `E` comes from `draw`.
@@ -191,13 +260,22 @@ impl Model {
     }
 }
 
-/// What enters a branch over the features.
-fn feature_input(features: &Features, tape: &mut Tape) -> Input {
-    match features {
-        Features::Constant(rows) => Input::Dense(tape.constant(Matrix::ones(*rows, 1)), 1),
-        Features::Dense(matrix) => Input::Dense(tape.constant(matrix.as_ref().clone()), matrix.cols()),
-        Features::Sparse(matrix) => Input::Sparse(matrix.clone()),
+impl Branch {
+    /// Its sources by name, in front of the names of its weights.
+    fn prefix(&self) -> String {
+        self.sources.iter().map(|source| source.name()).collect::<Vec<_>>().join("+")
     }
+}
+
+/// The leading eigenvectors of the visible graph. Signs, and bases where eigenvalues coincide, go with the addresses of
+/// the nodes and not with their places.
+fn eigenvectors(view: &View, count: usize, seeds: Seeds) -> Matrix {
+    let order = order_by(&view.addresses);
+    let graph = view.graph().permute(&order).expect("an order of the nodes");
+    let vectors = eigen::leading(&graph, count, eigen::Leading::Magnitude, seeds).vectors;
+    let mut places = vec![0; order.len()];
+    (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
+    vectors.permute_rows(&places)
 }
 
 impl Recording {

@@ -6,15 +6,16 @@ use crate::graph::{Graph, Operator};
 use crate::kernel::Matrix;
 use std::sync::Arc;
 
-/// A graph with its features, and the address of each node's signal.
+/// A graph with its features, and the address of each node.
 #[derive(Debug, Clone)]
 pub struct View {
     /// `Ã` of the visible edges.
     pub operator: Operator,
     /// `F`.
     pub features: Features,
-    /// The number by which each node's signal is drawn: its own, unless a saved model knows the node by another.
-    pub signal_rows: Arc<[u32]>,
+    /// The number by which each node is known: its own, unless a saved model knows the node by another. Signals, masks,
+    /// anchors and walks are drawn by it.
+    pub addresses: Arc<[u32]>,
     /// Which of the data's graphs this is.
     pub graph: u64,
 }
@@ -27,8 +28,8 @@ impl View {
             let (got, expected) = (features.rows(), graph.num_nodes());
             return Err(Error::Data(format!("features have {got} rows but the graph has {expected} nodes")));
         }
-        let signal_rows = (0..graph.num_nodes() as u32).collect();
-        Ok(View { operator: Operator::symmetric(graph), features, signal_rows, graph: 0 })
+        let addresses = (0..graph.num_nodes() as u32).collect();
+        Ok(View { operator: Operator::symmetric(graph), features, addresses, graph: 0 })
     }
 
     /// As graph number `graph` of several.
@@ -36,11 +37,11 @@ impl View {
         View { graph, ..self }
     }
 
-    /// With the signal of node `i` drawn as that of node `rows[i]`.
-    pub fn with_signal_rows(self, rows: impl Into<Arc<[u32]>>) -> View {
-        let rows = rows.into();
-        assert_eq!(rows.len(), self.signal_rows.len(), "one signal row per node");
-        View { signal_rows: rows, ..self }
+    /// With node `i` known as node `addresses[i]`.
+    pub fn with_addresses(self, addresses: impl Into<Arc<[u32]>>) -> View {
+        let addresses = addresses.into();
+        assert_eq!(addresses.len(), self.addresses.len(), "one address per node");
+        View { addresses, ..self }
     }
 
     pub(super) fn empty(num_features: usize) -> View {

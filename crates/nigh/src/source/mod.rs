@@ -1,7 +1,9 @@
-//! 2. What enters a branch: the features `F`, or the stochastic matrix `E`.
+//! 2. What enters a branch: the features `F`, the stochastic matrix `E`, and what others use in its place.
 
+pub mod node2vec;
 pub mod signal;
 
+pub use node2vec::Node2Vec;
 pub use signal::{Refresh, Signal, SignalScale, Stochastic};
 
 use crate::names::named;
@@ -13,5 +15,9 @@ named! {
         Features = "features",
         /// The stochastic matrix `E` (section 4.1).
         Signal = "signal",
+        /// The leading eigenvectors of the adjacency matrix, `d` of them.
+        Eigenvectors = "eigenvectors",
+        /// The identity: a column of its own for every node, padded to the largest graph.
+        OneHot = "one-hot",
     }
 }

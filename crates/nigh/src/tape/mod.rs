@@ -8,7 +8,7 @@ mod check;
 #[cfg(test)]
 pub(crate) use check::{check_gradients, check_loss_gradient, value_and_gradients};
 
-pub use weights::{Weight, Weights};
+pub use weights::{Start, Weight, Weights};
 
 use crate::kernel::Matrix;
 use crate::seeds::{Purpose, Seeds, Stream};

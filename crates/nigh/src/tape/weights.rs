@@ -4,7 +4,26 @@
 use crate::kernel::Matrix;
 use crate::seeds::{self, Purpose, Rng, Seeds};
 
-/// One trainable matrix.
+/// How the weights of a linear map start: uniform within a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// `±1/sqrt(fan_in)`, as plain linear layers do.
+    Plain,
+    /// `±sqrt(6 / (fan_in + fan_out))` (Glorot and Bengio), as convolutions do.
+    Glorot,
+}
+
+impl Start {
+    /// The bound for a map from `fan_in` to `fan_out` columns.
+    pub fn bound(self, [fan_in, fan_out]: [usize; 2]) -> f32 {
+        match self {
+            Start::Plain => 1.0 / (fan_in as f32).sqrt(),
+            Start::Glorot => (6.0 / (fan_in + fan_out) as f32).sqrt(),
+        }
+    }
+}
+
+/// One matrix of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weight {
     /// For instance `features/linear/weight`.
@@ -13,6 +32,8 @@ pub struct Weight {
     pub value: Matrix,
     /// The gradient gathered since `clear_gradients`.
     pub gradient: Matrix,
+    /// Training leaves it alone: it was learnt before.
+    pub frozen: bool,
 }
 
 /// All weights of one model.
@@ -32,12 +53,7 @@ impl Weights {
 
     /// Uniform in `±1/sqrt(fan_in)`, as plain linear layers and their biases start.
     pub fn plain(&mut self, name: &str, shape: [usize; 2], fan_in: usize) -> super::Var {
-        self.uniform(name, shape, 1.0 / (fan_in as f32).sqrt())
-    }
-
-    /// Uniform in `±sqrt(6 / (rows + cols))` (Glorot and Bengio), as convolutions start.
-    pub fn glorot(&mut self, name: &str, shape: [usize; 2]) -> super::Var {
-        self.uniform(name, shape, (6.0 / (shape[0] + shape[1]) as f32).sqrt())
+        self.uniform(name, shape, Start::Plain.bound([fan_in, shape[1]]))
     }
 
     /// Zero, as the biases of convolutions start.
@@ -45,7 +61,15 @@ impl Weights {
         self.start(name, shape, |_| 0.0)
     }
 
-    fn uniform(&mut self, name: &str, shape: [usize; 2], bound: f32) -> super::Var {
+    /// A matrix that training leaves alone, zero until someone fills it.
+    pub fn frozen(&mut self, name: &str, shape: [usize; 2]) -> &Matrix {
+        let super::Var::Weight(at) = self.zeros(name, shape) else { unreachable!("a weight") };
+        self.entries[at].frozen = true;
+        &self.entries[at].value
+    }
+
+    /// Uniform in `±bound`.
+    pub fn uniform(&mut self, name: &str, shape: [usize; 2], bound: f32) -> super::Var {
         self.start(name, shape, |rng| (2.0 * rng.unit() - 1.0) * bound)
     }
 
@@ -64,7 +88,7 @@ impl Weights {
         assert!(self.position(name).is_none(), "{name} is declared twice");
         let gradient = Matrix::zeros(value.rows(), value.cols());
         self.scratch.push(gradient.clone());
-        self.entries.push(Weight { name: name.to_string(), value, gradient });
+        self.entries.push(Weight { name: name.to_string(), value, gradient, frozen: false });
         super::Var::Weight(self.entries.len() - 1)
     }
 
@@ -108,7 +132,7 @@ impl Weights {
 
     /// How many numbers are trained.
     pub fn num_parameters(&self) -> usize {
-        self.entries.iter().map(|weight| weight.value.data().len()).sum()
+        self.entries.iter().filter(|weight| !weight.frozen).map(|weight| weight.value.data().len()).sum()
     }
 
     /// Forgets the gradients.

@@ -117,8 +117,8 @@ impl Task {
         let features =
             if self.uses_features() { sample.features.clone() } else { Features::Constant(visible.num_nodes()) };
         let view = View::new(visible, features)?.numbered(graph);
-        Ok(match &sample.signal_rows {
-            Some(rows) => view.with_signal_rows(rows.clone()),
+        Ok(match &sample.addresses {
+            Some(rows) => view.with_addresses(rows.clone()),
             None => view,
         })
     }

@@ -31,7 +31,8 @@ impl Adam {
         let correction = |beta: f32| 1.0 - f64::from(beta).powf(self.steps as f64);
         let step = (f64::from(learning_rate) / correction(BETA_1)) as f32;
         let root = correction(BETA_2).sqrt() as f32;
-        for ((weight, first), second) in weights.entries_mut().iter_mut().zip(&mut self.first).zip(&mut self.second) {
+        let entries = weights.entries_mut().iter_mut().zip(&mut self.first).zip(&mut self.second);
+        for ((weight, first), second) in entries.filter(|((weight, _), _)| !weight.frozen) {
             let moments = first.data_mut().iter_mut().zip(second.data_mut());
             let values = weight.value.data_mut().iter_mut().zip(weight.gradient.data());
             for ((w, &g), (m, v)) in values.zip(moments) {

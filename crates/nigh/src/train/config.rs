@@ -1,11 +1,12 @@
 //! Every hyper-parameter. `Config::default()` is the paper's appendix.
 
+use super::Counts;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::Metric;
-use crate::model::{Decoder, Shape, catalog};
+use crate::model::{Architecture, Decoder, Shape, catalog};
 use crate::names::{Auto, named};
-use crate::source::{Refresh, Signal, SignalScale};
+use crate::source::{Node2Vec, Refresh, Signal, SignalScale};
 use crate::task::{Negatives, SameLabelPairs, Task};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -34,17 +35,32 @@ pub struct Config {
     pub hops: usize,
     /// Width of hidden layers and of the representation.
     pub width: usize,
-    /// Share of entries dropped between layers.
-    #[serde(serialize_with = "as_typed")]
-    pub dropout: f32,
+    /// Share of entries dropped between layers; `auto` is 0.6 for `gat`, which drops weights of neighbours as well, and
+    /// 0.5 for all others.
+    #[serde(serialize_with = "auto_as_typed")]
+    pub dropout: Auto<f32>,
     /// Distribution of the entries of `E`.
     pub signal: Signal,
-    /// `d`, the width of `E`.
+    /// `d`, the width of `E`, or of what takes its place: eigenvectors, node2vec's vectors.
     pub signal_dim: usize,
     /// Scale of `E`.
     pub signal_scale: Auto<SignalScale>,
     /// Whether `E` stays the same; `auto` keeps it for one graph and resamples it for several.
     pub refresh: Auto<Refresh>,
+    /// Nodes on a walk of node2vec.
+    pub walk_length: usize,
+    /// Walks of node2vec from every node.
+    pub walks_per_node: usize,
+    /// How far apart two nodes of a walk may be that node2vec takes for a pair.
+    pub walk_context: usize,
+    /// `p` of node2vec: the larger, the less a walk goes back where it came from.
+    #[serde(serialize_with = "as_typed")]
+    pub walk_p: f32,
+    /// `q` of node2vec: the larger, the more a walk stays near where it came from.
+    #[serde(serialize_with = "as_typed")]
+    pub walk_q: f32,
+    /// Passes of node2vec over its walks.
+    pub walk_epochs: usize,
     /// How two representations become one score.
     pub decoder: Auto<Decoder>,
     /// What is measured.
@@ -102,11 +118,17 @@ impl Default for Config {
             protocol: Protocol::Strict,
             hops: 2,
             width: 32,
-            dropout: 0.5,
+            dropout: Auto::Auto,
             signal: Signal::Gaussian,
             signal_dim: 32,
             signal_scale: Auto::Auto,
             refresh: Auto::Auto,
+            walk_length: Node2Vec::default().walk_length,
+            walks_per_node: Node2Vec::default().walks_per_node,
+            walk_context: Node2Vec::default().context,
+            walk_p: Node2Vec::default().return_parameter,
+            walk_q: Node2Vec::default().in_out_parameter,
+            walk_epochs: Node2Vec::default().epochs,
             decoder: Auto::Auto,
             metric: Auto::Auto,
             epochs: 1000,
@@ -153,6 +175,14 @@ const MOST: usize = u32::MAX as usize;
 /// As the shortest number that means the same, and not with the noise of a wider type behind it.
 fn as_typed<S: serde::Serializer>(value: &f32, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     serializer.serialize_f64(value.to_string().parse().unwrap_or(f64::from(*value)))
+}
+
+/// As `as_typed`, or `auto`.
+fn auto_as_typed<S: serde::Serializer>(value: &Auto<f32>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    match value {
+        Auto::Auto => serializer.serialize_str("auto"),
+        Auto::Is(value) => as_typed(value, serializer),
+    }
 }
 
 /// Graphs up to this size ask about every pair of like nodes, as the paper does on Comm and Email.
@@ -212,12 +242,15 @@ impl Config {
             ));
         }
         let several = dataset.samples.len() > 1;
+        let architecture = catalog::architecture(&self.model)?;
+        self.dropout = self.dropout.or(architecture.dropout);
         self.refresh = self.refresh.or(if several { Refresh::Resampled } else { Refresh::Fixed });
         self.signal_scale = self.signal_scale.or(dataset.customs.signal_scale.unwrap_or(SignalScale::InverseSqrt));
         let (decoder, negatives) = match self.protocol {
             Protocol::Published => (Decoder::Cosine, Negatives::Loose),
             Protocol::Strict => (Decoder::Cosine, Negatives::Exact),
         };
+        let decoder = if architecture.heuristic.is_some() { Decoder::Graph } else { decoder };
         self.decoder = self.decoder.or(decoder);
         let at_once = if self.decoder.get() == Decoder::HadamardMlp { 1 << 16 } else { 0 };
         self.batch_size = self.batch_size.or(at_once);
@@ -245,11 +278,35 @@ impl Config {
         let small = dataset.samples.iter().all(|sample| sample.graph.num_nodes() <= ALL_PAIRS_UP_TO);
         self.same_label_pairs =
             self.same_label_pairs.or(if small { SameLabelPairs::All } else { SameLabelPairs::Sampled });
-        if self.task == Task::NodeClassification && !catalog::architecture(&self.model)?.can_classify() {
-            let problem = "nothing in it is as wide as the number of classes; take smp-linear to classify nodes";
-            return Err(Error::setting("model", &self.model, problem));
+        self.check_model(&architecture, several)?;
+        if !architecture.learns(!asks_pairs, self.decoder.get()) {
+            // One look is all there is to it.
+            (self.epochs, self.decay_at) = (1, 0);
         }
         Ok(self)
+    }
+
+    /// Whether the model can answer the question on such data.
+    fn check_model(&self, architecture: &Architecture, several: bool) -> Result<()> {
+        let wrong = |problem: &str| Err(Error::setting("model", &self.model, problem));
+        let counts_in_the_graph = self.decoder.get() == Decoder::Graph;
+        if self.task == Task::NodeClassification && !architecture.can_classify() {
+            return wrong("it answers for pairs alone; take smp-linear to classify nodes");
+        }
+        if several && architecture.knows_nodes_alone() {
+            return wrong("all it learns belongs to the nodes of one graph, and these are several; take smp-linear");
+        }
+        if counts_in_the_graph != architecture.heuristic.is_some() {
+            let (model, decoder) = (&self.model, self.decoder);
+            let problem = match architecture.heuristic {
+                Some(_) => format!("{model} counts in the graph and has no representations to decode; leave it out"),
+                None => {
+                    format!("it belongs to heuristics like common-neighbors; {model} has representations to decode")
+                }
+            };
+            return Err(Error::setting("decoder", decoder, problem));
+        }
+        Ok(())
     }
 
     /// This configuration, if it is one that `resolve` gave.
@@ -269,6 +326,10 @@ impl Config {
             ("hops", self.hops, 64),
             ("width", self.width, 1 << 16),
             ("signal-dim", self.signal_dim, 1 << 16),
+            ("walk-length", self.walk_length, 1 << 16),
+            ("walks-per-node", self.walks_per_node, 1 << 16),
+            ("walk-context", self.walk_context, 1 << 16),
+            ("walk-epochs", self.walk_epochs, 1 << 16),
             ("epochs", self.epochs, 1 << 24),
             ("evaluate-every", self.evaluate_every, 1 << 24),
             ("repeats", self.repeats, 1 << 16),
@@ -293,10 +354,18 @@ impl Config {
                 return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")));
             }
         }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(Error::setting("dropout", self.dropout, "expected a share from 0 up to, not including, 1"));
+        if let Auto::Is(dropout) = self.dropout
+            && !(0.0..1.0).contains(&dropout)
+        {
+            return Err(Error::setting("dropout", dropout, "expected a share from 0 up to, not including, 1"));
         }
-        for (name, value) in [("learning-rate", self.learning_rate), ("decay-factor", self.decay_factor)] {
+        let positive = [
+            ("learning-rate", self.learning_rate),
+            ("decay-factor", self.decay_factor),
+            ("walk-p", self.walk_p),
+            ("walk-q", self.walk_q),
+        ];
+        for (name, value) in positive {
             if !(value.is_finite() && value > 0.0) {
                 return Err(Error::setting(name, value, "expected a number above 0"));
             }
@@ -317,19 +386,29 @@ impl Config {
         Ok(())
     }
 
-    /// The shape of the model for data with so many features and classes. Resolved configurations only.
-    pub fn shape(&self, num_features: usize, num_classes: usize) -> Shape {
+    /// The shape of the model for data of such counts. Resolved configurations only.
+    pub fn shape(&self, counts: Counts) -> Shape {
         Shape {
             // The constant takes the place of features that are not there or not used.
-            num_features: if self.task.uses_features() { num_features.max(1) } else { 1 },
-            num_classes: (self.task == Task::NodeClassification).then_some(num_classes),
+            num_features: if self.task.uses_features() { counts.features.max(1) } else { 1 },
+            num_classes: (self.task == Task::NodeClassification).then_some(counts.classes),
+            num_ids: counts.nodes,
             hops: self.hops,
             width: self.width,
-            dropout: self.dropout,
+            dropout: self.dropout.get(),
             signal: self.signal,
             signal_dim: self.signal_dim,
             signal_scale: self.signal_scale.get(),
             refresh: self.refresh.get(),
+            walks: Node2Vec {
+                walk_length: self.walk_length,
+                walks_per_node: self.walks_per_node,
+                context: self.walk_context,
+                return_parameter: self.walk_p,
+                in_out_parameter: self.walk_q,
+                epochs: self.walk_epochs,
+                ..Node2Vec::default()
+            },
         }
     }
 

@@ -52,6 +52,11 @@ pub struct Evaluation {
 
 /// Told of every step; bring your own to show, log or plot.
 pub trait Observer {
+    /// What a model learns before training, as far as it is done.
+    fn pretrain(&mut self, done: usize, total: usize) {
+        let _ = (done, total);
+    }
+
     /// An epoch has ended; `evaluation` if it was one of those that are evaluated.
     fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) {
         let _ = (progress, evaluation);
@@ -131,7 +136,7 @@ pub fn train(
         let repeat = job.runs.len();
         let seed = config.seed + repeat as u64;
         let split = config.task.split(dataset, &config, Seeds::new(seed))?;
-        let mut trainer = Trainer::new(split, build(dataset, &config, seed)?, &config, seed);
+        let mut trainer = Trainer::new(split, build(dataset, &config, seed)?, &config, seed, observer);
         if let Some(state) = resumed.take() {
             trainer.restore(state);
         }
@@ -158,7 +163,7 @@ pub fn train(
 
 /// Trains one model on a split of your own making. The configuration must be resolved; `model` is at its start.
 pub fn train_on(split: Split, mut model: Model, config: &Config, observer: &mut dyn Observer) -> Result<(Run, Model)> {
-    let mut trainer = Trainer::new(split, model.clone(), config, config.seed);
+    let mut trainer = Trainer::new(split, model.clone(), config, config.seed, observer);
     while trainer.epoch < config.epochs {
         trainer.advance(0, observer)?;
     }
@@ -170,12 +175,35 @@ pub fn train_on(split: Split, mut model: Model, config: &Config, observer: &mut 
 
 /// The model of a resolved configuration at its start, the decoder's weights included.
 pub fn build(dataset: &Dataset, config: &Config, seed: u64) -> Result<Model> {
-    build_for(config, dataset.samples[0].features.count(), dataset.class_names.len(), seed)
+    build_for(config, Counts::of(dataset), seed)
+}
+
+/// The counts of the data that decide about the shape of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Features per node, 0 for none.
+    pub features: usize,
+    /// Classes, 0 for none.
+    pub classes: usize,
+    /// Nodes of the largest graph.
+    pub nodes: usize,
+}
+
+impl Counts {
+    /// Those of a dataset.
+    pub fn of(dataset: &Dataset) -> Counts {
+        let nodes = dataset.samples.iter().map(|sample| sample.graph.num_nodes()).max();
+        Counts {
+            features: dataset.samples[0].features.count(),
+            classes: dataset.class_names.len(),
+            nodes: nodes.unwrap_or(0),
+        }
+    }
 }
 
 /// As `build`, for data known by their counts alone.
-pub(crate) fn build_for(config: &Config, num_features: usize, num_classes: usize, seed: u64) -> Result<Model> {
-    let shape = config.shape(num_features, num_classes);
+pub(crate) fn build_for(config: &Config, counts: Counts, seed: u64) -> Result<Model> {
+    let shape = config.shape(counts);
     let mut model = Model::build(catalog::architecture(&config.model)?, shape, Seeds::new(seed))?;
     if config.task.asks_pairs() {
         PairDecoder::new(config.decoder.get(), &mut model);
@@ -245,7 +273,9 @@ struct State {
 }
 
 impl<'a> Trainer<'a> {
-    fn new(split: Split, mut model: Model, config: &'a Config, seed: u64) -> Trainer<'a> {
+    fn new(split: Split, mut model: Model, config: &'a Config, seed: u64, observer: &mut dyn Observer) -> Trainer<'a> {
+        // Several graphs have nothing in common that could be learnt without features; `resolve` lets one through.
+        model.pretrain(&split.train[0].view, &mut |done, total| observer.pretrain(done, total));
         let mut views: Vec<Arc<View>> = Vec::new();
         let mut place = |part: &Part| {
             views.iter().position(|view| Arc::ptr_eq(view, &part.view)).unwrap_or_else(|| {
@@ -318,6 +348,9 @@ impl<'a> Trainer<'a> {
 
     /// Represent, score, loss, backward, step.
     fn step(&mut self, part: usize, batch: usize) -> f64 {
+        if self.model.weights.num_parameters() == 0 {
+            return 0.0;
+        }
         self.model.weights.clear_gradients();
         self.choose_pairs(part, batch);
         let recording = &mut self.recordings[self.recording_of[0][part]];
@@ -380,8 +413,8 @@ impl<'a> Trainer<'a> {
             let h = recording.evaluate(&self.model, self.epoch as u64);
             for (part, parts) in [(1, &self.split.valid), (2, &self.split.test)] {
                 for (number, _) in asked(part) {
-                    let question = &parts[number].question;
-                    values[part - 1].push(judge(self.config, question, h, self.judge.as_mut(), &self.model));
+                    let asked = &parts[number];
+                    values[part - 1].push(judge(self.config, asked, h, self.judge.as_mut(), &self.model));
                 }
             }
         }
@@ -419,9 +452,9 @@ impl<'a> Trainer<'a> {
 }
 
 /// The metric of one part, given the representations.
-fn judge(config: &Config, question: &Question, h: &Matrix, decoder: Option<&mut PairDecoder>, model: &Model) -> f64 {
+fn judge(config: &Config, part: &Part, h: &Matrix, decoder: Option<&mut PairDecoder>, model: &Model) -> f64 {
     let metric = config.metric.get();
-    match question {
+    match &part.question {
         Question::Nodes { nodes, labels } => {
             let predictions: Vec<u32> = nodes.iter().map(|&i| softmax::most_likely(h.row(i as usize))).collect();
             metric.of_classes(labels, &predictions)
@@ -429,8 +462,9 @@ fn judge(config: &Config, question: &Question, h: &Matrix, decoder: Option<&mut 
         Question::Pairs { positive, negative } => {
             let decoder = decoder.expect("pairs are asked with a decoder");
             let NegativePairs::Given(negative) = negative else { panic!("negatives for evaluation are given") };
-            let positive = decoder.scores(h, positive, &model.weights).to_vec();
-            let negative = decoder.scores(h, negative, &model.weights);
+            let graph = part.view.operator.graph();
+            let positive = decoder.scores(graph, h, positive, &model.weights).to_vec();
+            let negative = decoder.scores(graph, h, negative, &model.weights);
             metric.of_pairs(&positive, negative)
         }
     }
@@ -443,7 +477,7 @@ pub fn evaluate(model: &mut Model, config: &Config, parts: &[Part], draw: u64) -
         .iter()
         .map(|part| {
             let h = model.represent(&part.view, draw);
-            judge(config, &part.question, &h, decoder.as_mut(), model)
+            judge(config, part, &h, decoder.as_mut(), model)
         })
         .collect();
     mean_and_std(&values).0

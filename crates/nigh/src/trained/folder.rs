@@ -133,7 +133,7 @@ impl Trained {
         let seed = run.ok_or_else(|| refused(format!("{MODEL} is damaged: the chosen repeat is missing")))?.seed;
         let (weights, _) =
             tensors::from_bytes(&checked(WEIGHTS)?).map_err(|problem| refused(format!("{WEIGHTS} {problem}")))?;
-        let mut model = train::build_for(&config, summary.num_features, summary.class_names.len(), seed)?;
+        let mut model = train::build_for(&config, summary.counts(), seed)?;
         for weight in model.weights.entries_mut() {
             let name = &weight.name;
             let value = weights.get(name).ok_or_else(|| refused(format!("{WEIGHTS} has no weight `{name}`")))?;

@@ -13,9 +13,9 @@ use crate::model::Model;
 use crate::model::decoder::PairDecoder;
 use crate::report::table::counted;
 use crate::seeds::Seeds;
-use crate::source::Refresh;
+use crate::source::{Refresh, Source};
 use crate::task::Task;
-use crate::train::{self, Config, Outcome, Run};
+use crate::train::{self, Config, Counts, Outcome, Run};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -45,6 +45,9 @@ pub struct Summary {
     pub num_features: usize,
     /// The word for each class.
     pub class_names: Vec<String>,
+    /// Nodes of the largest graph, which is how many can be known by their ids.
+    #[serde(default)]
+    pub largest_graph: usize,
     /// Fingerprint of the graphs.
     pub graph: String,
     /// Mean of the test metric over the repeats.
@@ -55,6 +58,13 @@ pub struct Summary {
     pub repeats: Vec<Run>,
     /// The repeat behind the weights: the best on its validation part.
     pub chosen: usize,
+}
+
+impl Summary {
+    /// What decides about the shape of the model.
+    fn counts(&self) -> Counts {
+        Counts { features: self.num_features, classes: self.class_names.len(), nodes: self.largest_graph }
+    }
 }
 
 /// What `evaluate` found.
@@ -100,6 +110,7 @@ impl Trained {
             num_edges: dataset.num_edges(),
             num_features: dataset.samples[0].features.count(),
             class_names: dataset.class_names.clone(),
+            largest_graph: Counts::of(dataset).nodes,
             graph: graph_digest(dataset),
             mean,
             std,
@@ -128,7 +139,8 @@ impl Trained {
     /// what is new come along.
     pub fn align(&self, dataset: &Dataset) -> Result<(Dataset, Vec<String>)> {
         let (expected, got) = (self.summary.num_features, dataset.samples[0].features.count());
-        if self.config.task.uses_features() && expected != got {
+        let architecture = self.model.architecture();
+        if self.config.task.uses_features() && architecture.uses(Source::Features) && expected != got {
             let hint = if got == 0 && !is_name(&dataset.name) { "; give them with --features FILE" } else { "" };
             return Err(Error::Data(format!(
                 "the model was trained with {expected} features per node, {} has {}{hint}",
@@ -139,17 +151,24 @@ impl Trained {
         let (aligned, num_known) = dataset.aligned(&self.ids)?;
         let num_new = aligned.num_nodes() - num_known;
         let mut notes = Vec::new();
-        if self.model.architecture().uses_signal() && self.model.shape().refresh == Refresh::Fixed && num_new > 0 {
+        let (memory, remedy) = match self.model.shape().refresh {
+            _ if architecture.uses(Source::OneHot) => {
+                ("knows nodes by their ids", "smp-linear and --refresh resampled")
+            }
+            Refresh::Fixed if architecture.uses(Source::Signal) => ("has a fixed signal", "--refresh resampled"),
+            _ => ("", ""),
+        };
+        if !memory.is_empty() && num_new > 0 {
             if num_known == 0 {
                 return Err(Error::Data(format!(
-                    "the model knows none of the {num_new} nodes of {}, and its signal is fixed; \
-                     train with --refresh resampled to use it on graphs it has never seen",
+                    "the model {memory} and has met none of the {num_new} nodes of {}; \
+                     train with {remedy} to use it on graphs it has never seen",
                     dataset.name
                 )));
             }
             notes.push(format!(
-                "{num_new} of {} nodes are new to the model, whose signal is fixed; their representations are less \
-                 reliable than with --refresh resampled",
+                "{num_new} of {} nodes are new to the model, which {memory}; their representations are less reliable \
+                 than with {remedy}",
                 aligned.num_nodes()
             ));
         }
@@ -197,6 +216,10 @@ impl Trained {
 
     /// As `embed`, with remarks for the user.
     pub fn embed_with_notes(&mut self, dataset: &Dataset) -> Result<(Embedding, Vec<String>)> {
+        if self.model.architecture().heuristic.is_some() {
+            let model = &self.config.model;
+            return Err(Error::Data(format!("{model} counts in the graph; it has no representations to write")));
+        }
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
         for (number, graph) in dataset.graphs().enumerate() {
             let applied = self.over_one_of(&graph, dataset.samples.len())?;
@@ -252,7 +275,7 @@ impl Applied<'_> {
         }
         let model = &mut self.trained.model;
         let mut decoder = PairDecoder::new(self.trained.config.decoder.get(), model);
-        Ok(decoder.scores(&self.h, pairs, &model.weights).to_vec())
+        Ok(decoder.scores(&self.sample.graph, &self.h, pairs, &model.weights).to_vec())
     }
 
     /// The most likely links of a node, best first.

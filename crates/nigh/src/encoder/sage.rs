@@ -1,0 +1,24 @@
+//! GraphSAGE (Hamilton et al.) with the mean: `X <- mean_N(X) W_neighbours + X W_own + b`, ReLU and dropout between
+//! layers.
+
+use super::{Encoder, Input, Scope};
+use crate::kernel::add::Add;
+use crate::kernel::propagate::Propagate;
+use crate::tape::{Start, Var};
+
+/// `K` layers of GraphSAGE over all neighbours.
+#[derive(Debug)]
+pub struct Sage;
+
+impl Encoder for Sage {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+        let mean = scope.operator.mean();
+        scope.layers("sage", input, |scope, input, name, width| {
+            let neighbours = scope.product(input, &format!("{name}/neighbours"), width, Start::Plain);
+            let bias = scope.weights.plain(&scope.name(&format!("{name}/bias")), [1, width], input.cols());
+            let own = scope.product(input, &format!("{name}/own"), width, Start::Plain);
+            let neighbours = scope.tape.push(Propagate::new(mean.clone(), 1), &[neighbours, bias]);
+            scope.tape.push(Add, &[neighbours, own])
+        })
+    }
+}

@@ -1,0 +1,18 @@
+//! A row of numbers per node and no message passing: matrix factorisation.
+
+use super::{Encoder, Input, Scope};
+use crate::tape::{Start, Var};
+
+/// `X W`. Over one-hot ids that is a table with a learnt row per node.
+#[derive(Debug)]
+pub struct Table;
+
+impl Encoder for Table {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+        (scope.product(&input, "table/weight", scope.width, Start::Glorot), scope.width)
+    }
+
+    fn generalises(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,73 @@
+//! `I W` for one-hot ids: rows of a table, of which the identity is never written.
+
+use super::{Matrix, for_row_blocks};
+use crate::tape::{Gradients, Inputs, Operation, Pass};
+use std::sync::Arc;
+
+/// `inputs = [W]`; row `i` of the output is row `ids[i]` of `W`, or zero where `W` has no such row.
+#[derive(Debug)]
+pub struct Lookup {
+    ids: Arc<[u32]>,
+}
+
+impl Lookup {
+    /// One id per row of the output.
+    pub fn new(ids: Arc<[u32]>) -> Lookup {
+        Lookup { ids }
+    }
+}
+
+impl Operation for Lookup {
+    fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
+        gather(inputs.get(0), &self.ids, output);
+    }
+
+    fn backward(&mut self, inputs: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
+        let w = inputs.get(0);
+        if let Some(dw) = wanted.get(0) {
+            dw.reshape(w.rows(), w.cols());
+            dw.data_mut().fill(0.0);
+            for (row, &id) in self.ids.iter().enumerate().filter(|entry| (*entry.1 as usize) < w.rows()) {
+                super::add_scaled(dw.row_mut(id as usize), 1.0, gradient.row(row));
+            }
+        }
+    }
+}
+
+/// Rows `ids` of a table; an id beyond it has a row of zeros.
+pub(crate) fn look_up(table: &Matrix, ids: &[u32]) -> Matrix {
+    let mut rows = Matrix::default();
+    gather(table, ids, &mut rows);
+    rows
+}
+
+fn gather(table: &Matrix, ids: &[u32], output: &mut Matrix) {
+    let width = table.cols();
+    output.reshape(ids.len(), width);
+    for_row_blocks(output.data_mut(), width, width, |first, rows| {
+        for (at, row) in rows.chunks_exact_mut(width).enumerate() {
+            match ids[first + at] as usize {
+                id if id < table.rows() => row.copy_from_slice(table.row(id)),
+                _ => row.fill(0.0),
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::{check_gradients, value_and_gradients};
+
+    #[test]
+    fn gradients_agree_with_finite_differences() {
+        check_gradients(&[[5, 3]], || Lookup::new([4, 0, 2, 9, 2].into()));
+    }
+
+    #[test]
+    fn an_id_beyond_the_table_has_a_row_of_zeros() {
+        let w = Matrix::from_rows(&[[1.0, 2.0], [3.0, 4.0]]);
+        let (y, _) = value_and_gradients(&mut Lookup::new([1, 2, 0].into()), &[w]);
+        assert_eq!(y.data(), [3.0, 4.0, 0.0, 0.0, 1.0, 2.0]);
+    }
+}

@@ -1,0 +1,136 @@
+//! Scores that are counted in the graph, with nothing to learn: what every model of links has to beat.
+
+use crate::graph::{Graph, Operator};
+use crate::kernel::Matrix;
+use crate::names::named;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+named! {
+    /// How a pair is scored from the visible graph alone. `N(i)` are the neighbours of `i`, `d_i` their number; weights of
+    /// edges count for `katz` only.
+    pub enum Heuristic, "heuristic" {
+        /// `|N(i) ∩ N(j)|`.
+        CommonNeighbors = "common-neighbors",
+        /// `Σ 1 / log d_k` over common neighbours `k` (Adamic and Adar).
+        AdamicAdar = "adamic-adar",
+        /// `Σ 1 / d_k` over common neighbours `k` (Zhou et al.).
+        ResourceAllocation = "resource-allocation",
+        /// `Σ_l β^l (A^l)_ij` over walks of length 1 to 5, `β = 0.005` (Katz).
+        Katz = "katz",
+    }
+}
+
+/// What a step of a walk is worth.
+const BETA: f32 = 0.005;
+
+/// Longer walks are worth less than an `f32` can add.
+const LONGEST_WALK: usize = 5;
+
+/// Sources whose walks are followed together.
+const SOURCES_AT_A_TIME: usize = 16;
+
+impl Heuristic {
+    /// The score of every pair, in order.
+    ///
+    /// ```
+    /// use nigh::{Graph, model::Heuristic};
+    /// let (square, _) = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3], [3, 0]])?;
+    /// assert_eq!(Heuristic::CommonNeighbors.scores(&square.into(), &[[0, 2], [0, 1]]), [2.0, 0.0]);
+    /// # Ok::<(), nigh::Error>(())
+    /// ```
+    pub fn scores(self, graph: &Arc<Graph>, pairs: &[[u32; 2]]) -> Vec<f32> {
+        let worth = |node: u32| {
+            // Whoever is between two nodes has two neighbours; only between a node and itself there may be one.
+            let degree = graph.degree(node as usize).max(2) as f32;
+            match self {
+                Heuristic::AdamicAdar => 1.0 / degree.ln(),
+                Heuristic::ResourceAllocation => 1.0 / degree,
+                _ => 1.0,
+            }
+        };
+        match self {
+            Heuristic::Katz => katz(graph, pairs),
+            _ => pairs.par_iter().map(|&[a, b]| common(graph, a, b).map(worth).sum()).collect(),
+        }
+    }
+}
+
+/// The neighbours that two nodes share; a node shares all of them with itself.
+fn common(graph: &Graph, a: u32, b: u32) -> impl Iterator<Item = u32> {
+    let (a, b) = (graph.neighbours(a as usize), graph.neighbours(b as usize));
+    let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    // What lies before a match can't match again.
+    few.iter()
+        .copied()
+        .scan(many, |rest, node| {
+            let at = rest.partition_point(|&other| other < node);
+            *rest = &rest[at..];
+            Some((rest.first() == Some(&node)).then_some(node))
+        })
+        .flatten()
+}
+
+/// Walks are followed from one end of each pair, a few ends at a time: `x_l = β A x_(l-1)`.
+fn katz(graph: &Arc<Graph>, pairs: &[[u32; 2]]) -> Vec<f32> {
+    let mut by_source: Vec<usize> = (0..pairs.len()).collect();
+    by_source.sort_by_key(|&pair| pairs[pair][0]);
+    let runs: Vec<&[usize]> = by_source.chunk_by(|&a, &b| pairs[a][0] == pairs[b][0]).collect();
+    let adjacency = Operator::adjacency(graph.clone());
+    let mut scores = vec![0.0; pairs.len()];
+    for runs in runs.chunks(SOURCES_AT_A_TIME) {
+        let mut x = Matrix::zeros(graph.num_nodes(), runs.len());
+        for (column, run) in runs.iter().enumerate() {
+            x.row_mut(pairs[run[0]][0] as usize)[column] = 1.0;
+        }
+        for _ in 0..LONGEST_WALK {
+            x = adjacency.propagate(x, 1);
+            x.data_mut().iter_mut().for_each(|walks| *walks *= BETA);
+            for (column, run) in runs.iter().enumerate() {
+                run.iter().for_each(|&pair| scores[pair] += x.row(pairs[pair][1] as usize)[column]);
+            }
+        }
+    }
+    scores
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate;
+
+    #[test]
+    fn scores_are_entries_of_products_of_the_adjacency_matrix() {
+        let graph = Arc::new(generate::communities(4, 6, 0.2, 3).graph);
+        let n = graph.num_nodes();
+        let a = |i: usize, j: usize| f64::from(graph.has_edge(i as u32, j as u32));
+        let product = |x: &[Vec<f64>]| -> Vec<Vec<f64>> {
+            (0..n).map(|i| (0..n).map(|j| (0..n).map(|k| a(i, k) * x[k][j]).sum()).collect()).collect()
+        };
+        let through = |worth: &dyn Fn(f64) -> f64, i: usize, j: usize| -> f64 {
+            (0..n).filter(|&k| a(i, k) * a(k, j) > 0.0).map(|k| worth(graph.degree(k).max(2) as f64)).sum()
+        };
+        let pairs: Vec<[u32; 2]> = (0..n as u32).flat_map(|i| (0..n as u32).map(move |j| [i, j])).collect();
+        let mut power: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| f64::from(i == j)).collect()).collect();
+        let mut walks = vec![vec![0.0; n]; n];
+        for length in 1..=LONGEST_WALK {
+            power = product(&power);
+            let worth = f64::from(BETA).powi(length as i32);
+            (0..n).for_each(|i| (0..n).for_each(|j| walks[i][j] += worth * power[i][j]));
+        }
+        for &heuristic in Heuristic::ALL {
+            let scores = heuristic.scores(&graph, &pairs);
+            for (&[i, j], score) in pairs.iter().zip(scores) {
+                let (i, j) = (i as usize, j as usize);
+                let expected = match heuristic {
+                    Heuristic::CommonNeighbors => through(&|_| 1.0, i, j),
+                    Heuristic::AdamicAdar => through(&|degree| 1.0 / degree.ln(), i, j),
+                    Heuristic::ResourceAllocation => through(&|degree| 1.0 / degree, i, j),
+                    Heuristic::Katz => walks[i][j],
+                };
+                let near = (f64::from(score) - expected).abs() < 1e-5 * expected.max(0.01);
+                assert!(near, "{heuristic} of {i}, {j}: {score}, expected {expected}");
+            }
+        }
+    }
+}
