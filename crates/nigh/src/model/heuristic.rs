@@ -24,7 +24,7 @@ named! {
 /// What a step of a walk is worth.
 const BETA: f32 = 0.005;
 
-/// Longer walks are worth less than an `f32` can add.
+/// Walks end here, so that the sum is finite on every graph.
 const LONGEST_WALK: usize = 5;
 
 /// Sources whose walks are followed together.
