@@ -13,6 +13,7 @@ use crate::kernel::pages::prefer_large_pages;
 use crate::kernel::{Matrix, dot};
 use crate::seeds::{Purpose, Rng, Seeds, unit};
 use rayon::prelude::*;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where the learning rate ends.
@@ -21,9 +22,10 @@ const LAST_RATE: f32 = 1e-4;
 const BUCKETS: usize = 16;
 /// Nodes that are worth another bucket.
 const NODES_PER_BUCKET: usize = 32;
-/// Places in walks whose pairs are sorted by one thread. With the chunks of a block, it bounds the memory.
-const PLACES_PER_CHUNK: usize = 2048;
-const CHUNKS_PER_BLOCK: usize = 32;
+/// Places in walks whose pairs are sorted by one thread.
+const PLACES_PER_CHUNK: usize = 256;
+/// Chunks whose pairs are learned from at once: enough to share among threads, few enough for memory.
+const CHUNKS_PER_BLOCK: RangeInclusive<usize> = 8..=256;
 /// Pairs of one centre that are scored before any of them moves a vector.
 const GROUP: usize = 8;
 /// Columns that are moved at a time.
@@ -93,7 +95,11 @@ impl Node2Vec {
         }
         let noise = Noise::new(&self.frequencies(&walker, &starts, seeds));
         let walks_per_chunk = PLACES_PER_CHUNK.div_ceil(self.walk_length);
-        let mut block: Vec<Chunk> = (0..CHUNKS_PER_BLOCK).map(|_| Chunk::default()).collect();
+        // A block visits each node about once. In larger ones a node meets one bucket many times before it meets the
+        // next, and ends further from where word2vec's order would leave it.
+        let (fewest, most) = CHUNKS_PER_BLOCK.into_inner();
+        let chunks_per_block = (graph.num_nodes() / PLACES_PER_CHUNK).clamp(fewest, most);
+        let mut block: Vec<Chunk> = (0..chunks_per_block).map(|_| Chunk::default()).collect();
         let mut done = 0;
         for epoch in 0..self.epochs as u64 {
             for round in 0..self.walks_per_node as u64 {
@@ -101,10 +107,10 @@ impl Node2Vec {
                 let mut order = starts.clone();
                 seeds.rng(Purpose::SkipGram, &[epoch, round]).shuffle(&mut order);
                 let chunks: Vec<&[u32]> = order.chunks(walks_per_chunk).collect();
-                for (number, starts) in chunks.chunks(CHUNKS_PER_BLOCK).enumerate() {
+                for (number, starts) in chunks.chunks(chunks_per_block).enumerate() {
                     let block = &mut block[..starts.len()];
                     block.par_iter_mut().zip(starts).enumerate().for_each(|(at, (chunk, starts))| {
-                        let number = number * CHUNKS_PER_BLOCK + at;
+                        let number = number * chunks_per_block + at;
                         let walked = (done + at * walks_per_chunk) as f32 / total as f32;
                         chunk.rate = self.learning_rate + (LAST_RATE - self.learning_rate) * walked;
                         chunk.walks.clear();
