@@ -121,6 +121,30 @@ impl Edges<'_> {
     }
 }
 
+/// What the gradient of an edge follows from.
+#[derive(Clone, Copy)]
+struct Backward<'a> {
+    edges: Edges<'a>,
+    norms: &'a Matrix,
+    along: &'a Matrix,
+    gradient: &'a Matrix,
+}
+
+impl Backward<'_> {
+    /// The gradient with respect to the fit of `j` to `i`, and the weight `α_ij` as far as it is kept.
+    // No closure: it would be compiled apart, without the vectors of its caller.
+    #[inline(always)]
+    fn edge(&self, i: usize, j: usize, head: usize, kept: f32) -> (f32, f32) {
+        let (edges, heads) = (self.edges, self.edges.heads);
+        let head_width = edges.x.cols() / heads;
+        let columns = head * head_width..(head + 1) * head_width;
+        let (fit, norms) = (edges.fit(i, j, head), self.norms.row(i));
+        let alpha = (leaky(fit) - norms[head]).exp() / norms[heads + head];
+        let slope = kept * dot(&self.gradient.row(i)[columns.clone()], &edges.x.row(j)[columns]);
+        (alpha * (slope - self.along.row(i)[head]) * leaky_slope(fit), alpha * kept)
+    }
+}
+
 #[inline(always)]
 fn leaky(fit: f32) -> f32 {
     if fit > 0.0 { fit } else { SLOPE * fit }
@@ -274,14 +298,7 @@ simd! {
     ) {
         let (heads, width) = (edges.heads, edges.x.cols());
         let head_width = width / heads;
-        // The gradient with respect to the fit of `j` to `i`, and the weight `α_ij` as far as it is kept.
-        let edge = |i: usize, j: usize, head: usize, kept: f32| {
-            let columns = head * head_width..(head + 1) * head_width;
-            let fit = edges.fit(i, j, head);
-            let alpha = (leaky(fit) - norms.row(i)[head]).exp() / norms.row(i)[heads + head];
-            let slope = kept * dot(&gradient.row(i)[columns.clone()], &edges.x.row(j)[columns]);
-            (alpha * (slope - along.row(i)[head]) * leaky_slope(fit), alpha * kept)
-        };
+        let back = Backward { edges, norms, along, gradient };
         for (at, parts) in parts.chunks_exact_mut(width + 2 * heads).enumerate() {
             let i = first + at;
             parts.fill(0.0);
@@ -290,10 +307,10 @@ simd! {
                 let (sent, received) = (edges.kept(j, i), edges.kept(i, j));
                 for head in 0..heads {
                     let columns = head * head_width..(head + 1) * head_width;
-                    let (slope, weight) = edge(j, i, head, sent[head]);
+                    let (slope, weight) = back.edge(j, i, head, sent[head]);
                     fits[head] += slope;
                     add_scaled(&mut dx[columns.clone()], weight, &gradient.row(j)[columns]);
-                    fits[heads + head] += edge(i, j, head, received[head]).0;
+                    fits[heads + head] += back.edge(i, j, head, received[head]).0;
                 }
             }
         }

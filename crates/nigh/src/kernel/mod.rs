@@ -8,6 +8,7 @@ pub mod blend;
 pub(crate) mod dispatch;
 pub mod dropout;
 pub mod linear;
+mod logistic;
 pub mod lookup;
 mod matrix;
 pub mod normalize;
@@ -18,6 +19,7 @@ pub mod softmax;
 pub mod sort;
 pub mod sparse;
 
+pub(crate) use logistic::cross_entropies;
 pub use matrix::Matrix;
 pub use sparse::SparseMatrix;
 
@@ -104,6 +106,8 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
             sums[lane] += a[lane] * b[lane];
         }
     }
+    // Otherwise the compiler lays the loop out for the sum below it, two lanes wide.
+    let mut sums = std::hint::black_box(sums);
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {
@@ -117,5 +121,39 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
 /// `y += scale * x`.
 #[inline(always)]
 fn add_scaled(y: &mut [f32], scale: f32, x: &[f32]) {
-    y.iter_mut().zip(x).for_each(|(y, x)| *y += scale * x);
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += scale * x;
+    }
+}
+
+/// Calls `$block::<B>(column)` for consecutive blocks of `B` columns that together are `$width` wide: as many as fit into
+/// registers at a time, so that a sum over rows is written once.
+macro_rules! for_column_blocks {
+    ($width:expr, $column:ident => $block:ident($($argument:expr),* $(,)?)) => {{
+        let width: usize = $width;
+        let mut $column = 0;
+        while width - $column >= 64 {
+            $block::<64>($($argument),*);
+            $column += 64;
+        }
+        while width - $column >= 16 {
+            $block::<16>($($argument),*);
+            $column += 16;
+        }
+        if width - $column >= 8 {
+            $block::<8>($($argument),*);
+            $column += 8;
+        }
+        while $column < width {
+            $block::<1>($($argument),*);
+            $column += 1;
+        }
+    }};
+}
+use for_column_blocks;
+
+/// `B` entries of a slice from `start` on.
+#[inline(always)]
+fn entries<const B: usize>(slice: &[f32], start: usize) -> &[f32; B] {
+    slice[start..][..B].try_into().expect("a slice of B entries")
 }

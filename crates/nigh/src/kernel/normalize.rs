@@ -38,7 +38,9 @@ simd! {
     fn normalize_rows(width: usize, rows: &mut [f32]) {
         for row in rows.chunks_exact_mut(width) {
             let scale = 1.0 / dot(row, row).sqrt().max(SHORTEST);
-            row.iter_mut().for_each(|value| *value *= scale);
+            for value in row {
+                *value *= scale;
+            }
         }
     }
 }
@@ -63,7 +65,9 @@ pub(crate) fn project(x: &[f32], y: &[f32], g: &mut [f32]) {
     let along = dot(g, y);
     add_scaled(g, -along, y);
     let scale = 1.0 / length;
-    g.iter_mut().for_each(|value| *value *= scale);
+    for value in g {
+        *value *= scale;
+    }
 }
 
 #[cfg(test)]

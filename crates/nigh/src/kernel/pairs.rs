@@ -2,8 +2,9 @@
 //! pairs send it, so there is no scatter, no atomic, and no tensor with a row per pair.
 
 use super::dispatch::simd;
+use super::logistic::cross_entropies;
 use super::normalize::{normalize, project};
-use super::{Matrix, add_scaled, dot, for_row_blocks, for_two_row_blocks};
+use super::{Matrix, dot, entries, for_column_blocks, for_row_blocks, for_two_row_blocks};
 
 /// Pairs by node: for every end of every pair, who is at the other end.
 #[derive(Debug, Default)]
@@ -54,6 +55,9 @@ impl Incidence {
         self.offsets[node] as usize..self.offsets[node + 1] as usize
     }
 }
+
+/// Pairs of one node whose losses are computed together.
+const AT_ONCE: usize = 16;
 
 /// Whether rows are scaled to length one before their inner product is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,11 +114,17 @@ simd! {
             g.fill(0.0);
             *loss = 0.0;
             for (pairs, label) in [(positive, 1.0f32), (negative, 0.0)] {
-                for &j in &pairs.others[pairs.range(i)] {
-                    let other = z.row(j as usize);
-                    let (pair_loss, slope) = binary_cross_entropy(dot(z.row(i), other), label);
-                    *loss += f64::from(pair_loss);
-                    add_scaled(g, slope * share, other);
+                for others in pairs.others[pairs.range(i)].chunks(AT_ONCE) {
+                    let mut scores = [0.0; AT_ONCE];
+                    for (score, &j) in scores.iter_mut().zip(others) {
+                        *score = dot(z.row(i), z.row(j as usize));
+                    }
+                    let (pair_losses, slopes) = cross_entropies(&scores, label);
+                    for pair_loss in &pair_losses[..others.len()] {
+                        *loss += f64::from(*pair_loss);
+                    }
+                    let scales = slopes.map(|slope| slope * share);
+                    for_column_blocks!(z.cols(), column => add_rows(z, others, &scales, column, g));
                 }
             }
             if scale == Scale::Unit {
@@ -124,12 +134,17 @@ simd! {
     }
 }
 
-/// `-y log σ(s) - (1-y) log(1-σ(s))` and its derivative by `s`, without overflow.
+/// `g += Σ_j scale_j z_j`, `B` columns of it, in registers.
 #[inline(always)]
-pub(crate) fn binary_cross_entropy(score: f32, label: f32) -> (f32, f32) {
-    let small = (-score.abs()).exp();
-    let sigmoid = if score >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) };
-    (score.max(0.0) - score * label + small.ln_1p(), sigmoid - label)
+fn add_rows<const B: usize>(z: &Matrix, others: &[u32], scales: &[f32; AT_ONCE], column: usize, g: &mut [f32]) {
+    let mut sum = *entries::<B>(g, column);
+    for (&j, scale) in others.iter().zip(scales) {
+        let z = entries::<B>(z.data(), j as usize * z.cols() + column);
+        for c in 0..B {
+            sum[c] += scale * z[c];
+        }
+    }
+    g[column..][..B].copy_from_slice(&sum);
 }
 
 /// The score of every pair, in order.

@@ -2,7 +2,7 @@
 
 use super::dispatch::simd;
 use super::linear::column_sums;
-use super::{Matrix, for_row_blocks};
+use super::{Matrix, entries, for_column_blocks, for_row_blocks};
 use crate::graph::Operator;
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
@@ -71,22 +71,7 @@ pub(crate) fn apply_rows(operator: &Operator, x: &Matrix, y: &mut Matrix) {
 simd! {
     fn gather(operator: &Operator, x: &[f32], width: usize, first: usize, rows: &mut [f32]) {
         for (at, y) in rows.chunks_exact_mut(width).enumerate() {
-            let mut column = 0;
-            while width - column >= 64 {
-                block::<64>(operator, x, width, first + at, column, y);
-                column += 64;
-            }
-            while width - column >= 16 {
-                block::<16>(operator, x, width, first + at, column, y);
-                column += 16;
-            }
-            if width - column >= 8 {
-                block::<8>(operator, x, width, first + at, column, y);
-                column += 8;
-            }
-            for column in column..width {
-                block::<1>(operator, x, width, first + at, column, y);
-            }
+            for_column_blocks!(width, column => block(operator, x, width, first + at, column, y));
         }
     }
 }
@@ -94,8 +79,7 @@ simd! {
 /// `B` columns of one row, summed in registers in neighbour order.
 #[inline(always)]
 fn block<const B: usize>(operator: &Operator, x: &[f32], width: usize, i: usize, column: usize, y: &mut [f32]) {
-    let columns =
-        |node: usize| -> &[f32; B] { x[node * width + column..][..B].try_into().expect("a slice of B entries") };
+    let columns = |node: usize| entries::<B>(x, node * width + column);
     let right = operator.right();
     let own = operator.self_weight() * right[i];
     let mut sum = columns(i).map(|value| own * value);

@@ -2,7 +2,7 @@
 
 use super::dispatch::simd;
 use super::dropout::Mask;
-use super::{Matrix, add_scaled, for_row_blocks};
+use super::{Matrix, entries, for_column_blocks, for_row_blocks};
 use crate::error::{Error, Result};
 use crate::seeds::Stream;
 use crate::tape::{Gradients, Inputs, Operation, Pass};
@@ -126,10 +126,9 @@ type Factor<'a> = Option<&'a (dyn Fn(usize, usize) -> f32 + Sync)>;
 simd! {
     fn gather(c: &Compressed, x: &Matrix, width: usize, first: usize, rows: &mut [f32]) {
         for (at, y) in rows.chunks_exact_mut(width).enumerate() {
-            y.fill(0.0);
-            for entry in c.offsets[first + at]..c.offsets[first + at + 1] {
-                add_scaled(y, c.values[entry], x.row(c.indices[entry] as usize));
-            }
+            let row = c.offsets[first + at]..c.offsets[first + at + 1];
+            let (indices, values) = (&c.indices[row.clone()], &c.values[row]);
+            for_column_blocks!(width, column => block(indices, values, x.data(), width, column, y));
         }
     }
 }
@@ -139,17 +138,33 @@ simd! {
         c: &Compressed, x: &Matrix, factor: &(dyn Fn(usize, usize) -> f32 + Sync), width: usize, first: usize,
         rows: &mut [f32],
     ) {
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
         for (at, y) in rows.chunks_exact_mut(width).enumerate() {
-            y.fill(0.0);
+            indices.clear();
+            values.clear();
             for entry in c.offsets[first + at]..c.offsets[first + at + 1] {
-                let index = c.indices[entry] as usize;
-                let factor = factor(first + at, index);
+                let factor = factor(first + at, c.indices[entry] as usize);
                 if factor != 0.0 {
-                    add_scaled(y, factor * c.values[entry], x.row(index));
+                    indices.push(c.indices[entry]);
+                    values.push(factor * c.values[entry]);
                 }
             }
+            for_column_blocks!(width, column => block(&indices, &values, x.data(), width, column, y));
         }
     }
+}
+
+/// `B` columns of one row, summed in registers in the order of its entries.
+#[inline(always)]
+fn block<const B: usize>(indices: &[u32], values: &[f32], x: &[f32], width: usize, column: usize, y: &mut [f32]) {
+    let mut sum = [0.0; B];
+    for (&index, &value) in indices.iter().zip(values) {
+        let x = entries::<B>(x, index as usize * width + column);
+        for c in 0..B {
+            sum[c] += value * x[c];
+        }
+    }
+    y[column..][..B].copy_from_slice(&sum);
 }
 
 /// `inputs = [W]`; the output is `F W`, with entries of `F` dropped in training if there is a mask.

@@ -3,9 +3,10 @@
 use super::{Heuristic, Model, Shape};
 use crate::graph::Graph;
 use crate::kernel::Matrix;
+use crate::kernel::cross_entropies;
 use crate::kernel::dropout::ReluDropout;
 use crate::kernel::linear::Linear;
-use crate::kernel::pairs::{self, Incidence, PairLoss, Scale, binary_cross_entropy};
+use crate::kernel::pairs::{self, Incidence, PairLoss, Scale};
 use crate::names::named;
 use crate::seeds::Seeds;
 use crate::tape::{Pass, Tape, Var, Weights};
@@ -162,7 +163,7 @@ impl Predictor {
         let mut loss = 0.0;
         for (pair, (&score, slope)) in scores.data().iter().zip(slopes.data_mut()).enumerate() {
             let label = if pair < self.positive.len() { 1.0 } else { 0.0 };
-            let (pair_loss, pair_slope) = binary_cross_entropy(score, label);
+            let ([pair_loss], [pair_slope]) = cross_entropies(&[score], label);
             loss += f64::from(pair_loss);
             *slope = pair_slope * share;
         }
