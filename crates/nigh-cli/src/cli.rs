@@ -40,6 +40,10 @@ fn auto_or_whole_number(text: &str) -> Result<Auto<usize>, String> {
     if text == "auto" { Ok(Auto::Auto) } else { whole_number(text).map(Auto::Is) }
 }
 
+fn auto_or_number(text: &str) -> Result<Auto<f32>, String> {
+    text.parse().map_err(|_| "expected `auto` or a number".to_string())
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show what SMP is for, on the paper's communities and leaders (in under a minute)
@@ -304,7 +308,7 @@ pub struct Settings {
 
     /// Share of entries dropped between layers: auto (0.6 for gat, 0.5 for others) or a number
     /// [default: auto]
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", value_parser = auto_or_number, allow_negative_numbers = true)]
     pub dropout: Option<Auto<f32>>,
 
     /// Distribution of the stochastic matrix E: gaussian, uniform, rademacher or sparse

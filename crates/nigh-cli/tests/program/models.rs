@@ -109,6 +109,7 @@ fn the_pair_predictor_serves_every_model_that_has_representations() {
         assert!(result["mean"].as_f64().is_some_and(|mean| (0.0..=1.0).contains(&mean)), "{name}");
     }
     Folder::new().refuses("train grid --decoder graph --epochs 4", 2, &["decoder", "heuristics"]);
+    Folder::new().refuses("train grid --dropout half", 2, &["--dropout", "expected `auto` or a number"]);
 }
 
 #[test]
