@@ -70,8 +70,12 @@ fn new_folder(out: &Path, problem: &str) -> Result<PathBuf> {
 fn check_place(path: &Path) -> Result<()> {
     let above = path.ancestors().skip(1).find(|above| above.as_os_str().is_empty() || above.exists());
     let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let probe = above.join(format!(".nigh-{}.partial", std::process::id()));
-    let result = std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe));
+    // Of one name for all processes: what a killed one left, the next takes away.
+    let probe = above.join(".nigh.partial");
+    let result = std::fs::File::create(&probe).and_then(|_| match std::fs::remove_file(&probe) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    });
     result.map_err(|error| Error::file(path, format!("can't be written: {error}")))?;
     Ok(())
 }

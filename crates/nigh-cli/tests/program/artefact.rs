@@ -318,6 +318,22 @@ fn a_figure_changed_in_model_json_is_noticed() {
 }
 
 #[test]
+fn a_count_that_no_weight_bears_out_is_refused_however_well_it_was_forged() {
+    for (model, count) in [("gcn-onehot", "largest_graph"), ("smp-linear", "num_features")] {
+        let folder = trained(&format!("--model {model}"));
+        let text = folder.text("model/model.json");
+        let mut manifest: Value = serde_json::from_str(&text).unwrap();
+        manifest["summary"][count] = 9_000_000_000_000_000u64.into();
+        let forged = serde_json::to_string_pretty(&manifest).unwrap() + "\n";
+        let sum = |text: &str| nigh::digest::sha256(text.as_bytes());
+        let sums = folder.text("model/SHA256SUMS").replace(&sum(&text), &sum(&forged));
+        folder.write("model/model.json", forged);
+        folder.write("model/SHA256SUMS", sums);
+        folder.refuses("embed model edges.txt --out h.npy", 1, &["model.json is damaged", count]);
+    }
+}
+
+#[test]
 fn what_is_no_model_folder_is_refused() {
     let folder = trained("");
     std::fs::create_dir(folder.path("empty")).unwrap();

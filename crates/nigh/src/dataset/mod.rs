@@ -83,7 +83,7 @@ pub struct Sample {
     pub labels: Option<Arc<[Option<u32>]>>,
     /// What the user calls the nodes.
     pub ids: Arc<Ids>,
-    /// The number by which each node's signal is drawn, where it is not the node's own (`Dataset::aligned`).
+    /// The number by which each node is known, where it is not the node's own (`Dataset::aligned`).
     pub addresses: Option<Arc<[u32]>>,
 }
 
@@ -244,12 +244,12 @@ impl Dataset {
         for (number, sample) in self.samples.iter().enumerate() {
             let n = sample.graph.num_nodes();
             let labels = sample.labels.as_ref().map_or(n, |labels| labels.len());
-            let signals = sample.addresses.as_ref().map_or(n, |rows| rows.len());
+            let addresses = sample.addresses.as_ref().map_or(n, |rows| rows.len());
             let lengths = [
                 ("rows of features", sample.features.rows()),
                 ("labels", labels),
                 ("ids", sample.ids.len()),
-                ("signal rows", signals),
+                ("addresses", addresses),
             ];
             if let Some((what, count)) = lengths.into_iter().find(|length| length.1 != n) {
                 return wrong(format!("graph {number} has {n} nodes but {count} {what}"));

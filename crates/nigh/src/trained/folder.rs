@@ -6,6 +6,8 @@ use crate::atomic;
 use crate::dataset::Ids;
 use crate::digest::sha256;
 use crate::error::{Error, Result};
+use crate::model::catalog;
+use crate::source::Source;
 use crate::tensors::{self, Tensors};
 use crate::train::{self, Config};
 use serde::{Deserialize, Serialize};
@@ -133,6 +135,16 @@ impl Trained {
         let seed = run.ok_or_else(|| refused(format!("{MODEL} is damaged: the chosen repeat is missing")))?.seed;
         let (weights, _) =
             tensors::from_bytes(&checked(WEIGHTS)?).map_err(|problem| refused(format!("{WEIGHTS} {problem}")))?;
+        // Before weights of such a size are made: a count that no weight in the file shows was never one of this model.
+        let architecture = catalog::architecture(&config.model)?;
+        let longest = weights.values().flat_map(|weight| weight.shape()).max().unwrap_or(0);
+        let counts = [
+            ("num_features", config.task.uses_features() && architecture.uses(Source::Features), summary.num_features),
+            ("largest_graph", architecture.uses(Source::OneHot), summary.largest_graph),
+        ];
+        if let Some((name, _, count)) = counts.into_iter().find(|&(_, counts, count)| counts && count > longest) {
+            return Err(refused(format!("{MODEL} is damaged: {name} is {count}, and no weight is that long")));
+        }
         let mut model = train::build_for(&config, summary.counts(), seed)?;
         for weight in model.weights.entries_mut() {
             let name = &weight.name;
