@@ -5,7 +5,7 @@ use nigh::dataset::{EdgeColumns, Input, NodeColumns};
 use nigh::names::Auto;
 use nigh::source::{Refresh, Signal, SignalScale};
 use nigh::task::{Negatives, SameLabelPairs};
-use nigh::{Decoder, Metric, Protocol, Task};
+use nigh::{Decoder, Metric, Protocol, Storage, Task};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -301,6 +301,11 @@ pub struct Settings {
     /// Propagation steps or layers K [default: 2]
     #[arg(long, value_name = "K", value_parser = whole_number, allow_negative_numbers = true)]
     pub hops: Option<usize>,
+
+    /// How rows are stored between hops (linear, gcn, sage): float32, or float16, faster on graphs beyond
+    /// the caches; the error is told [default: float32]
+    #[arg(long, value_name = "STORAGE")]
+    pub hop_storage: Option<Storage>,
 
     /// Width of hidden layers and of the representation [default: 32]
     #[arg(long, value_name = "W", value_parser = whole_number, allow_negative_numbers = true)]

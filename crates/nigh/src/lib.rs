@@ -66,6 +66,7 @@ pub use dataset::{Dataset, Features, Ids, Sample};
 pub use error::{Error, Result};
 pub use graph::{Graph, Operator};
 pub use kernel::Matrix;
+pub use kernel::half::{Storage, StorageError};
 pub use metric::Metric;
 pub use model::{Decoder, Model, View};
 pub use seeds::{Purpose, Seeds};

@@ -118,7 +118,10 @@ impl Case {
             assert_near(&rows(h), &reference(&w), "output in training");
             let loss = match self.num_classes {
                 Some(_) => softmax::nll(h, &self.labels()[0], &self.labels()[1], gradient),
-                None => decoder.loss(h, &negative, &mut model.weights, &pass, gradient),
+                None => {
+                    decoder.oppose(h.rows(), &negative);
+                    decoder.loss(h, &mut model.weights, &pass, gradient)
+                }
             };
             assert_near(&vec![vec![loss]], &vec![vec![self.loss(&reference(&w))]], "loss");
             model.weights.clear_gradients();

@@ -242,7 +242,10 @@ fn loss(model: &mut Model, recording: &mut Recording, pairs: Option<&mut PairDec
     let pass = recording.train(model, DRAW);
     let (h, gradient) = recording.representation_and_gradient();
     match pairs {
-        Some(decoder) => decoder.loss(h, &NEGATIVE, &mut model.weights, &pass, gradient),
+        Some(decoder) => {
+            decoder.oppose(h.rows(), &NEGATIVE);
+            decoder.loss(h, &mut model.weights, &pass, gradient)
+        }
         None => softmax::nll(h, &[0, 1, 3, 5], &[2, 0, 1, 3], gradient),
     }
 }

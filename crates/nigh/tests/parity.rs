@@ -162,7 +162,8 @@ fn the_pair_predictor_and_its_gradients_are_those_of_pytorch() {
     model.weights.clear_gradients();
     let pass = model.record(&View::new(case.graph(), Features::Constant(h.rows())).unwrap()).train(&model, 0);
     let mut gradient = Matrix::default();
-    let loss = decoder.loss(&h, negative, &mut model.weights, &pass, &mut gradient);
+    decoder.oppose(h.rows(), negative);
+    let loss = decoder.loss(&h, &mut model.weights, &pass, &mut gradient);
     case.check(&[loss as f32], &case.fixture["loss"], "loss");
     case.check(gradient.data(), &case.fixture["loss_gradients"]["h"], "gradient of H");
     case.check_weights(&model, &case.fixture["loss_gradients"], |weight| &weight.gradient);
@@ -297,7 +298,8 @@ impl Layer {
         let pass = recording.train(model, 0);
         let (h, gradient) = recording.representation_and_gradient();
         let negative = pairs(&self.fixture["negative"]);
-        let loss = decoder.loss(h, &negative, &mut model.weights, &pass, gradient);
+        decoder.oppose(h.rows(), &negative);
+        let loss = decoder.loss(h, &mut model.weights, &pass, gradient);
         recording.backward(model);
         loss
     }

@@ -169,6 +169,7 @@ fn json(dataset: &Dataset, config: &Config, outcome: &Outcome, out: Option<&Path
         "peak_rss_bytes": peak_rss_bytes(),
         "num_nodes": dataset.num_nodes(),
         "num_edges": dataset.num_edges(),
+        "storage_error": outcome.storage_error,
         "num_parameters": outcome.model.weights.num_parameters(),
         "config": config,
         "out": out.map(|out| out.display().to_string()),
@@ -181,8 +182,12 @@ fn text(dataset: &Dataset, config: &Config, outcome: &Outcome) -> String {
     for run in &outcome.runs {
         table.row(&[run.seed.to_string(), percent(run.test), percent(run.valid), run.best_epoch.to_string()]);
     }
+    let hops = match outcome.storage_error {
+        None => String::new(),
+        Some(error) => format!("hops stored as {}: {error}\n", config.hop_storage),
+    };
     format!(
-        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n\n\
+        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}\n\
          {table}\n{} {} ± {} %\n",
         config.model,
         dataset.name,

@@ -11,7 +11,8 @@ pub struct Propagated;
 impl Encoder for Propagated {
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
         let x = scope.dense(&input);
-        (scope.tape.push(Propagate::new(scope.operator.clone(), scope.hops), &[x]), input.cols())
+        let propagate = Propagate::new(scope.operator.clone(), scope.hops).stored(scope.hop_storage);
+        (scope.tape.push(propagate, &[x]), input.cols())
     }
 
     fn learns(&self, _: bool) -> bool {

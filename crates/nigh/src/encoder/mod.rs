@@ -21,6 +21,7 @@ pub use table::Table;
 use crate::graph::Operator;
 use crate::kernel::add::Add;
 use crate::kernel::dropout::{Dropout, Mask, ReluDropout};
+use crate::kernel::half::Storage;
 use crate::kernel::linear::Linear as LinearMap;
 use crate::kernel::lookup::Lookup;
 use crate::kernel::propagate::Propagate;
@@ -115,6 +116,8 @@ pub struct Scope<'a> {
     pub prefix: String,
     /// `K`.
     pub hops: usize,
+    /// How rows are stored between hops.
+    pub hop_storage: Storage,
     /// Width of hidden layers.
     pub hidden: usize,
     /// Width of the result.
@@ -172,13 +175,16 @@ impl Scope<'_> {
         self.convolve(input, 0, name, width, Start::Plain)
     }
 
-    /// `Ã^hops X W + b`, in the cheaper order: a narrow input that stays the same is propagated once and for all,
-    /// a wide one is mapped first.
+    /// `Ã^hops X W + b`, in the cheaper order: an input that stays the same is propagated once and for all, unless it is a
+    /// sparse matrix so wide that it would become dense by it; that is mapped first, and so is what changes.
     pub fn convolve(&mut self, input: &Input, hops: usize, name: &str, width: usize, start: Start) -> Var {
-        let propagate = Propagate::new(self.operator.clone(), hops);
+        let propagate = Propagate::new(self.operator.clone(), hops).stored(self.hop_storage);
         let weight = format!("{name}/weight");
-        let propagated = match input.pieces[..] {
-            [(_, Piece::Dense(x, cols))] if self.tape.is_constant(x) && cols <= width => Some((x, cols)),
+        let propagated = match &input.pieces[..] {
+            [(_, Piece::Dense(x, cols))] if self.tape.is_constant(*x) => Some((*x, *cols)),
+            [(_, Piece::Sparse(matrix, None))] if self.is_cheaper_dense(matrix, hops) => {
+                Some((self.dense(input), matrix.cols()))
+            }
             _ => None,
         };
         let fan_in = input.cols();
@@ -202,6 +208,15 @@ impl Scope<'_> {
                 self.tape.push(propagate, &[x, b])
             }
         }
+    }
+
+    /// Whether `Ã^hops F` times a weight, a dense product, costs less than `F` times it and then `hops` hops.
+    fn is_cheaper_dense(&self, matrix: &SparseMatrix, hops: usize) -> bool {
+        /// A multiplication in a dense product is so many times faster than one that waits for a row.
+        const DENSE: usize = 4;
+        let graph = self.operator.graph();
+        let gathered = matrix.num_entries() + hops * (graph.num_nodes() + 2 * graph.num_edges());
+        hops > 0 && matrix.rows() * matrix.cols() <= DENSE * gathered
     }
 
     /// The input as one matrix on the tape.

@@ -17,7 +17,8 @@ impl Encoder for Sage {
             let neighbours = scope.product(input, &format!("{name}/neighbours"), width, Start::Plain);
             let bias = scope.weights.plain(&scope.name(&format!("{name}/bias")), [1, width], input.cols());
             let own = scope.product(input, &format!("{name}/own"), width, Start::Plain);
-            let neighbours = scope.tape.push(Propagate::new(mean.clone(), 1), &[neighbours, bias]);
+            let propagate = Propagate::new(mean.clone(), 1).stored(scope.hop_storage);
+            let neighbours = scope.tape.push(propagate, &[neighbours, bias]);
             scope.tape.push(Add, &[neighbours, own])
         })
     }

@@ -1,6 +1,7 @@
 //! 1. The graph: who is linked to whom, each link stored once per direction, four bytes each (eight with weights).
 
 pub mod anchors;
+pub mod arrange;
 mod builder;
 pub mod components;
 pub mod eigen;

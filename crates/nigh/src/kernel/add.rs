@@ -8,6 +8,10 @@ use crate::tape::{Gradients, Inputs, Operation, Pass};
 pub struct Add;
 
 impl Operation for Add {
+    fn keeps_to_rows(&self) -> bool {
+        true
+    }
+
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
         sum(inputs.get(0), 1.0, inputs.get(1), output);
     }

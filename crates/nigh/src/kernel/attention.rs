@@ -1,12 +1,20 @@
 //! Attention over neighbours, with no number kept per edge: weights of neighbours are computed where they are needed,
 //! in the forward pass and again in the gradient, and their dropout is a function of the two nodes' addresses.
+//!
+//! The gradient needs no product per edge either. The slope of the leaky ReLU has two values, `s_ij`, so with
+//! `z_i = Σ_j α_ij s_ij x_j` beside `y_i` the gradient with respect to `<target, x_i>` is
+//! `<g_i, z_i> - <g_i, y_i> Σ_j α_ij s_ij`; seen from the source, gradients take the place of rows.
 
 use super::dispatch::simd;
+use super::dropout::LANES;
 use super::linear::column_sums;
-use super::{Matrix, add_scaled, dot, for_row_blocks, for_two_row_blocks, sum_over_row_blocks};
+use super::logistic::exp_of_negative;
+use super::{Matrix, add_scaled, for_row_blocks, for_two_row_blocks, sum_over_row_blocks};
 use crate::graph::{Graph, Operator};
 use crate::seeds::{self, Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Slope of the leaky ReLU below zero.
@@ -14,6 +22,9 @@ const SLOPE: f32 = 0.2;
 
 /// More heads would need a second position of the random stream per edge.
 const MOST_HEADS: usize = 4;
+
+/// Neighbours whose weights are computed together, as far as whole nodes go: few neighbours leave no lane idle.
+const NEIGHBOURS: usize = 512;
 
 /// `inputs = [X, source, target, b]`, with the columns of `X` in `heads` groups of equal width, and one head's part of
 /// `source` and `target` (both one row) over each:
@@ -29,14 +40,18 @@ pub struct Attention {
     /// The address of each node, if it is not its number.
     addresses: Option<Arc<[u32]>>,
     mask: Option<Stream>,
-    /// `<source, x_i>` of every head, then `<target, x_i>` of every head.
+    /// `<source, x_i>` of every lane, then `<target, x_i>` of every lane; a lane is a head, or nothing.
     fits: Matrix,
-    /// Of every head the largest exponent of a node's neighbours, then of every head the sum of their exponentials.
+    /// Of every lane the largest exponent of a node's neighbours, one by the sum of their exponentials, and
+    /// `Σ_j α_ij s_ij`; then `z_i`.
     norms: Matrix,
-    /// `<g_i, y_i - b>` by head.
-    along: Matrix,
-    /// Gradients with respect to `x_i` (as far as it is summed), `<source, x_i>` and `<target, x_i>`.
-    parts: Matrix,
+    /// What the gradient needs to know of a neighbour: of every lane `<target, x_i>`, the largest exponent, one by the
+    /// sum, and `<g_i, y_i - b>`.
+    records: Matrix,
+    /// Gradients with respect to `fits`.
+    slopes: Matrix,
+    /// Where the gradient with respect to `X` goes if nobody wants it.
+    unwanted: Matrix,
     scratch: Vec<f32>,
 }
 
@@ -53,8 +68,9 @@ impl Attention {
             mask: None,
             fits: Matrix::default(),
             norms: Matrix::default(),
-            along: Matrix::default(),
-            parts: Matrix::default(),
+            records: Matrix::default(),
+            slopes: Matrix::default(),
+            unwanted: Matrix::default(),
             scratch: Vec::new(),
         }
     }
@@ -69,16 +85,21 @@ impl Attention {
         Attention { addresses: Some(addresses), ..self }
     }
 
-    fn cost_per_row(&self, width: usize) -> usize {
-        let graph = self.operator.graph();
-        (width + 8 * self.heads) * (1 + 2 * graph.num_edges() / graph.num_nodes().max(1))
+    /// One lane for one head, and otherwise four, so that all heads of a neighbour fit into a register.
+    fn lanes(&self) -> usize {
+        if self.heads == 1 { 1 } else { MOST_HEADS }
     }
 
-    fn edges<'a>(&'a self, x: &'a Matrix) -> Edges<'a> {
+    fn cost_per_row(&self, width: usize) -> usize {
+        let graph = self.operator.graph();
+        (width + 4 * self.heads) * (1 + 2 * graph.num_edges() / graph.num_nodes().max(1))
+    }
+
+    fn edges<'a>(&'a self, width: usize) -> Edges<'a> {
         Edges {
             graph: self.operator.graph(),
-            x,
             heads: self.heads,
+            head_width: width / self.heads,
             fits: &self.fits,
             mask: self.mask,
             rate: self.rate,
@@ -91,8 +112,8 @@ impl Attention {
 #[derive(Clone, Copy)]
 struct Edges<'a> {
     graph: &'a Graph,
-    x: &'a Matrix,
     heads: usize,
+    head_width: usize,
     fits: &'a Matrix,
     mask: Option<Stream>,
     rate: f32,
@@ -100,49 +121,220 @@ struct Edges<'a> {
 }
 
 impl Edges<'_> {
-    /// `<target, x_i> + <source, x_j>` of a head.
     #[inline(always)]
-    fn fit(&self, i: usize, j: usize, head: usize) -> f32 {
-        self.fits.row(i)[self.heads + head] + self.fits.row(j)[head]
+    fn address(&self, node: usize) -> u32 {
+        match self.addresses {
+            Some(addresses) => addresses[node],
+            None => node as u32,
+        }
     }
 
-    /// By what `α_ij` of each head is multiplied: one, or with dropout zero or `1 / (1 - rate)`.
     #[inline(always)]
-    fn kept(&self, i: usize, j: usize) -> [f32; MOST_HEADS] {
-        let Some(stream) = self.mask else { return [1.0; MOST_HEADS] };
-        let address = |node: usize| self.addresses.map_or(node as u32, |all| all[node]);
-        let words = stream.at([address(i), address(j), 0, 0]);
-        words.map(|word| if seeds::unit(word) >= self.rate { 1.0 / (1.0 - self.rate) } else { 0.0 })
-    }
-
-    /// The neighbours of a node, and itself.
-    fn around(&self, i: usize) -> impl Iterator<Item = usize> {
-        self.graph.neighbours(i).iter().map(|&j| j as usize).chain([i])
+    fn columns(&self, head: usize) -> Range<usize> {
+        head * self.head_width..(head + 1) * self.head_width
     }
 }
 
-/// What the gradient of an edge follows from.
-#[derive(Clone, Copy)]
-struct Backward<'a> {
-    edges: Edges<'a>,
-    norms: &'a Matrix,
-    along: &'a Matrix,
-    gradient: &'a Matrix,
+/// The weights of the neighbours of some consecutive nodes, each node itself behind its neighbours, in `H` lanes.
+struct Around<const H: usize> {
+    /// Where the neighbours of each node begin, and those of the last one end.
+    starts: Vec<usize>,
+    neighbours: Vec<u32>,
+    /// The addresses of each node, as often as it has neighbours, and of the neighbours.
+    addresses: [Vec<u32>; 2],
+    /// A bit for each lane that is kept.
+    kept: Vec<u8>,
+    /// Exponents, then exponentials.
+    weights: Vec<[f32; H]>,
+    /// Slopes of the leaky ReLU.
+    slopes: Vec<[f32; H]>,
+    /// `weights` as far as they are kept, and scaled; then these times `slopes`.
+    kept_weights: [Vec<[f32; H]>; 2],
 }
 
-impl Backward<'_> {
-    /// The gradient with respect to the fit of `j` to `i`, and the weight `α_ij` as far as it is kept.
-    // No closure: it would be compiled apart, without the vectors of its caller.
-    #[inline(always)]
-    fn edge(&self, i: usize, j: usize, head: usize, kept: f32) -> (f32, f32) {
-        let (edges, heads) = (self.edges, self.edges.heads);
-        let head_width = edges.x.cols() / heads;
-        let columns = head * head_width..(head + 1) * head_width;
-        let (fit, norms) = (edges.fit(i, j, head), self.norms.row(i));
-        let alpha = (leaky(fit) - norms[head]).exp() / norms[heads + head];
-        let slope = kept * dot(&self.gradient.row(i)[columns.clone()], &edges.x.row(j)[columns]);
-        (alpha * (slope - self.along.row(i)[head]) * leaky_slope(fit), alpha * kept)
+impl<const H: usize> Around<H> {
+    fn new() -> Around<H> {
+        Around {
+            starts: Vec::new(),
+            neighbours: Vec::new(),
+            addresses: [Vec::new(), Vec::new()],
+            kept: Vec::new(),
+            weights: Vec::new(),
+            slopes: Vec::new(),
+            kept_weights: [Vec::new(), Vec::new()],
+        }
     }
+
+    /// Lists the neighbours of nodes from `first` on, before `last`, as many as are worth it; the first node left out.
+    #[inline(always)]
+    fn list(&mut self, edges: &Edges<'_>, first: usize, last: usize) -> usize {
+        self.starts.clear();
+        self.neighbours.clear();
+        self.starts.push(0);
+        let mut node = first;
+        while node < last && (node == first || self.neighbours.len() < NEIGHBOURS) {
+            self.neighbours.extend_from_slice(edges.graph.neighbours(node));
+            self.neighbours.push(node as u32);
+            self.starts.push(self.neighbours.len());
+            node += 1;
+        }
+        let padded = self.neighbours.len().next_multiple_of(LANES);
+        self.weights.resize(padded, [0.0; H]);
+        self.slopes.resize(padded, [0.0; H]);
+        self.kept_weights[0].resize(padded, [0.0; H]);
+        self.kept_weights[1].resize(padded, [0.0; H]);
+        node
+    }
+
+    /// Which lanes are kept, from each node to its neighbours, or from its neighbours to it.
+    #[inline(always)]
+    fn draw(&mut self, edges: &Edges<'_>, stream: Stream, first: usize, towards: bool) {
+        let padded = self.weights.len();
+        let [own, others] = &mut self.addresses;
+        own.resize(padded, 0);
+        others.resize(padded, 0);
+        self.kept.resize(padded, 0);
+        for (at, range) in self.starts.windows(2).enumerate() {
+            let address = edges.address(first + at);
+            for slot in range[0]..range[1] {
+                own[slot] = address;
+                others[slot] = edges.address(self.neighbours[slot] as usize);
+            }
+        }
+        let (from, to) = if towards { (others, own) } else { (own, others) };
+        // As a whole number, what `unit` of a word is compared with.
+        let threshold = (edges.rate * 16_777_216.0).ceil() as u32;
+        let positions = from.as_chunks::<LANES>().0.iter().zip(to.as_chunks::<LANES>().0);
+        for ((from, to), kept) in positions.zip(self.kept.as_chunks_mut::<LANES>().0) {
+            let words = stream.at_each(from, to, &[0; LANES]);
+            let mut bits = [0; LANES];
+            for (head, words) in words[..H].iter().enumerate() {
+                for lane in 0..LANES {
+                    bits[lane] |= u32::from(words[lane] >> 8 >= threshold) << head;
+                }
+            }
+            for lane in 0..LANES {
+                kept[lane] = bits[lane] as u8;
+            }
+        }
+    }
+
+    /// From exponents to weights, times `scales` where there are any, kept and dropped.
+    #[inline(always)]
+    fn weigh(&mut self, edges: &Edges<'_>, scales: Option<&[[f32; H]]>) {
+        for exponents in self.weights.as_flattened_mut().as_chunks_mut::<LANES>().0 {
+            for exponent in exponents {
+                *exponent = exp_of_negative(*exponent);
+            }
+        }
+        if let Some(scales) = scales {
+            for (weights, scales) in self.weights.iter_mut().zip(scales) {
+                for h in 0..H {
+                    weights[h] *= scales[h];
+                }
+            }
+        }
+        let [kept_weights, tilted] = &mut self.kept_weights;
+        if edges.mask.is_some() {
+            let factor = 1.0 / (1.0 - edges.rate);
+            let mut factors = [[0.0; H]; 1 << MOST_HEADS];
+            for (bits, factors) in factors.iter_mut().enumerate() {
+                for (h, kept) in factors.iter_mut().enumerate() {
+                    *kept = if bits >> h & 1 == 1 { factor } else { 0.0 };
+                }
+            }
+            for slot in 0..self.weights.len() {
+                let factors = &factors[usize::from(self.kept[slot] & 15)];
+                for h in 0..H {
+                    kept_weights[slot][h] = factors[h] * self.weights[slot][h];
+                }
+            }
+        } else {
+            kept_weights.copy_from_slice(&self.weights);
+        }
+        for (tilted, (kept, slopes)) in tilted.iter_mut().zip(kept_weights.iter().zip(&self.slopes)) {
+            for h in 0..H {
+                tilted[h] = kept[h] * slopes[h];
+            }
+        }
+    }
+
+    /// Both weighted sums of rows of `x`, over the neighbours in a range of slots. In `x` and the sums every head is as
+    /// wide as `padded`.
+    #[inline(always)]
+    fn sums(&self, slots: Range<usize>, x: &[f32], heads: usize, padded: usize, y: &mut [f32], z: &mut [f32]) {
+        let neighbours = &self.neighbours[slots.clone()];
+        let weights = [&self.kept_weights[0][slots.clone()], &self.kept_weights[1][slots]];
+        let width = heads * padded;
+        if heads == H && H == 4 && padded == 8 {
+            return sums::<H, 4, 8>(neighbours, weights, 0, x, width, 0, y, z);
+        }
+        for head in 0..heads {
+            let mut at = 0;
+            while at < padded {
+                let column = head * padded + at;
+                at += match padded - at {
+                    32.. => {
+                        sums::<H, 1, 32>(neighbours, weights, head, x, width, column, y, z);
+                        32
+                    }
+                    16.. => {
+                        sums::<H, 1, 16>(neighbours, weights, head, x, width, column, y, z);
+                        16
+                    }
+                    _ => {
+                        sums::<H, 1, 8>(neighbours, weights, head, x, width, column, y, z);
+                        8
+                    }
+                };
+            }
+        }
+    }
+}
+
+/// `B` columns of `G` heads from `head` on, summed in registers in the order of the neighbours.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn sums<const H: usize, const G: usize, const B: usize>(
+    neighbours: &[u32],
+    weights: [&[[f32; H]]; 2],
+    head: usize,
+    x: &[f32],
+    width: usize,
+    column: usize,
+    y: &mut [f32],
+    z: &mut [f32],
+) {
+    let (mut plain, mut tilted) = ([[0.0; B]; G], [[0.0; B]; G]);
+    for ((&j, kept), leant) in neighbours.iter().zip(weights[0]).zip(weights[1]) {
+        let x = x[j as usize * width + column..][..G * B].as_chunks::<B>().0;
+        for g in 0..G {
+            for c in 0..B {
+                plain[g][c] += kept[head + g] * x[g][c];
+                tilted[g][c] += leant[head + g] * x[g][c];
+            }
+        }
+    }
+    y[column..][..G * B].copy_from_slice(plain.as_flattened());
+    z[column..][..G * B].copy_from_slice(tilted.as_flattened());
+}
+
+/// A matrix with the columns of every head filled up to whole registers, and how many these are: itself, if they are.
+fn padded(x: &Matrix, heads: usize) -> (Cow<'_, [f32]>, usize) {
+    let head_width = x.cols() / heads;
+    let padded = head_width.next_multiple_of(8);
+    if padded == head_width {
+        return (Cow::Borrowed(x.data()), padded);
+    }
+    let mut wide = vec![0.0; x.rows() * heads * padded];
+    for_row_blocks(&mut wide, heads * padded, 2 * heads * padded, |first, rows| {
+        for (at, row) in rows.chunks_exact_mut(heads * padded).enumerate() {
+            for (row, x) in row.chunks_exact_mut(padded).zip(x.row(first + at).chunks_exact(head_width)) {
+                row[..head_width].copy_from_slice(x);
+            }
+        }
+    });
+    (Cow::Owned(wide), padded)
 }
 
 #[inline(always)]
@@ -155,24 +347,50 @@ fn leaky_slope(fit: f32) -> f32 {
     if fit > 0.0 { 1.0 } else { SLOPE }
 }
 
+/// `<a, b>` in eight interleaved partial sums: heads are narrow.
+#[inline(always)]
+fn narrow_dot(a: &[f32], b: &[f32]) -> f32 {
+    let (a_blocks, a_rest) = a.as_chunks::<8>();
+    let (b_blocks, b_rest) = b.as_chunks::<8>();
+    let mut sums = [0f32; 8];
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    for lane in 0..a_rest.len().min(b_rest.len()) {
+        sums[lane] += a_rest[lane] * b_rest[lane];
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+/// `H` lanes of a row, from lane `start` on.
+#[inline(always)]
+fn lanes<const H: usize>(row: &[f32], start: usize) -> &[f32; H] {
+    row[start..][..H].try_into().expect("a row of whole lanes")
+}
+
 impl Operation for Attention {
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
         let (x, source, target, bias) = (inputs.get(0), inputs.get(1), inputs.get(2), inputs.get(3));
-        let ([rows, width], heads) = (x.shape(), self.heads);
+        let ([rows, width], lanes) = (x.shape(), self.lanes());
         assert_eq!(rows, self.operator.graph().num_nodes(), "one row per node");
         self.mask = (pass.training && self.rate > 0.0).then(|| pass.stream(Purpose::Dropout, self.layer));
         let mut fits = std::mem::take(&mut self.fits);
-        fits.reshape(rows, 2 * heads);
-        for_row_blocks(fits.data_mut(), 2 * heads, 2 * width, |first, fits| {
-            products(x, source.data(), target.data(), heads, first, fits);
+        fits.reshape(rows, 2 * lanes);
+        for_row_blocks(fits.data_mut(), 2 * lanes, 2 * width, |first, fits| {
+            products(x, source.data(), target.data(), self.heads, first, fits);
         });
         self.fits = fits;
         output.reshape(rows, width);
         let mut norms = std::mem::take(&mut self.norms);
-        norms.reshape(rows, 2 * heads);
-        let (edges, cost) = (self.edges(x), self.cost_per_row(width));
-        for_two_row_blocks(output.data_mut(), width, norms.data_mut(), 2 * heads, cost, |first, y, norms| {
-            attend(edges, bias.data(), first, y, norms);
+        let norm_width = 3 * lanes + width;
+        norms.reshape(rows, norm_width);
+        let (edges, cost) = (self.edges(width), self.cost_per_row(width));
+        let (x, padded) = padded(x, self.heads);
+        for_two_row_blocks(output.data_mut(), width, norms.data_mut(), norm_width, cost, |first, y, norms| {
+            attend(edges, &x, padded, bias.data(), first, y, norms);
         });
         self.norms = norms;
     }
@@ -180,138 +398,271 @@ impl Operation for Attention {
     fn backward(&mut self, inputs: Inputs<'_>, output: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
         let (x, bias) = (inputs.get(0), inputs.get(3));
         let vectors = [inputs.get(1).data(), inputs.get(2).data()];
-        let ([rows, width], heads) = (x.shape(), self.heads);
-        let head_width = width / heads;
-        let mut along = std::mem::take(&mut self.along);
-        along.reshape(rows, heads);
-        for_row_blocks(along.data_mut(), heads, 2 * width, |first, along| {
-            products_along(gradient, output, bias.data(), heads, first, along);
+        let ([rows, width], heads, lanes) = (x.shape(), self.heads, self.lanes());
+        let (mut records, mut slopes) = (std::mem::take(&mut self.records), std::mem::take(&mut self.slopes));
+        records.reshape(rows, 4 * lanes);
+        slopes.reshape(rows, 2 * lanes);
+        let (edges, norms) = (self.edges(width), &self.norms);
+        let sizes = (4 * lanes, 2 * lanes);
+        for_two_row_blocks(
+            records.data_mut(),
+            sizes.0,
+            slopes.data_mut(),
+            sizes.1,
+            4 * width,
+            |first, records, slopes| {
+                describe(edges, norms, gradient, output, bias.data(), first, records, slopes);
+            },
+        );
+        let mut unwanted = std::mem::take(&mut self.unwanted);
+        let dx = wanted.get(0).unwrap_or(&mut unwanted);
+        dx.reshape(rows, width);
+        let (edges, cost) = (self.edges(width), self.cost_per_row(width));
+        let (g, padded) = padded(gradient, heads);
+        for_two_row_blocks(dx.data_mut(), width, slopes.data_mut(), sizes.1, cost, |first, dx, slopes| {
+            attend_back(edges, &records, &g, padded, x, vectors, first, dx, slopes);
         });
-        let mut parts = std::mem::take(&mut self.parts);
-        let part_width = width + 2 * heads;
-        parts.reshape(rows, part_width);
-        let (edges, norms, cost) = (self.edges(x), &self.norms, 2 * self.cost_per_row(width));
-        for_row_blocks(parts.data_mut(), part_width, cost, |first, parts| {
-            attend_back(edges, norms, &along, gradient, first, parts);
-        });
-        if let Some(dx) = wanted.get(0) {
-            dx.reshape(rows, width);
-            for_row_blocks(dx.data_mut(), width, 3 * width, |first, dx| {
-                for (at, dx) in dx.chunks_exact_mut(width).enumerate() {
-                    let (summed, fits) = parts.row(first + at).split_at(width);
-                    dx.copy_from_slice(summed);
-                    for (which, vector) in vectors.iter().enumerate() {
-                        for head in 0..heads {
-                            let columns = head * head_width..(head + 1) * head_width;
-                            add_scaled(&mut dx[columns.clone()], fits[which * heads + head], &vector[columns]);
-                        }
-                    }
-                }
-            });
-        }
+        self.unwanted = unwanted;
         for which in 0..2 {
             let Some(dv) = wanted.get(1 + which) else { continue };
             dv.reshape(1, width);
             sum_over_row_blocks(rows, dv.data_mut(), &mut self.scratch, width, |first, count, sum| {
-                for row in first..first + count {
-                    let fits = &parts.row(row)[width + which * heads..];
-                    for (head, &fit) in fits[..heads].iter().enumerate() {
-                        let columns = head * head_width..(head + 1) * head_width;
-                        add_scaled(&mut sum[columns.clone()], fit, &x.row(row)[columns]);
-                    }
-                }
+                add_rows(x, &slopes, which * lanes, heads, first, count, sum);
             });
         }
         if let Some(db) = wanted.get(3) {
             column_sums(gradient, db.data_mut(), &mut self.scratch);
         }
-        (self.along, self.parts) = (along, parts);
+        (self.records, self.slopes) = (records, slopes);
     }
 }
 
 simd! {
     fn products(x: &Matrix, source: &[f32], target: &[f32], heads: usize, first: usize, fits: &mut [f32]) {
         let head_width = x.cols() / heads;
-        for (at, fits) in fits.chunks_exact_mut(2 * heads).enumerate() {
+        let lanes = if heads == 1 { 1 } else { MOST_HEADS };
+        for (at, fits) in fits.chunks_exact_mut(2 * lanes).enumerate() {
+            let x = x.row(first + at);
+            fits.fill(0.0);
             for head in 0..heads {
                 let columns = head * head_width..(head + 1) * head_width;
-                let x = &x.row(first + at)[columns.clone()];
-                fits[head] = dot(x, &source[columns.clone()]);
-                fits[heads + head] = dot(x, &target[columns]);
+                fits[head] = narrow_dot(&x[columns.clone()], &source[columns.clone()]);
+                fits[lanes + head] = narrow_dot(&x[columns.clone()], &target[columns]);
             }
         }
     }
 }
 
 simd! {
-    fn products_along(
-        gradient: &Matrix, output: &Matrix, bias: &[f32], heads: usize, first: usize, along: &mut [f32],
+    fn attend(
+        edges: Edges<'_>, x: &[f32], padded: usize, bias: &[f32], first: usize, y: &mut [f32], norms: &mut [f32],
     ) {
-        let head_width = bias.len() / heads;
-        for (at, along) in along.chunks_exact_mut(heads).enumerate() {
-            for (head, along) in along.iter_mut().enumerate() {
-                let columns = head * head_width..(head + 1) * head_width;
-                let g = &gradient.row(first + at)[columns.clone()];
-                let y = output.row(first + at)[columns.clone()].iter().zip(&bias[columns]);
-                *along = g.iter().zip(y).map(|(g, (y, b))| g * (y - b)).sum();
-            }
+        if edges.heads == 1 {
+            attend_in_lanes::<1>(edges, x, padded, bias, first, y, norms)
+        } else {
+            attend_in_lanes::<MOST_HEADS>(edges, x, padded, bias, first, y, norms)
         }
     }
 }
 
-simd! {
-    fn attend(edges: Edges<'_>, bias: &[f32], first: usize, y: &mut [f32], norms: &mut [f32]) {
-        let (heads, width) = (edges.heads, bias.len());
-        let head_width = width / heads;
-        for (at, (y, norms)) in y.chunks_exact_mut(width).zip(norms.chunks_exact_mut(2 * heads)).enumerate() {
-            let i = first + at;
-            let (tops, sums) = norms.split_at_mut(heads);
-            for head in 0..heads {
-                // The leaky ReLU rises everywhere, so the best source has the largest exponent.
-                let best = edges.around(i).map(|j| edges.fits.row(j)[head]).fold(f32::NEG_INFINITY, f32::max);
-                tops[head] = leaky(edges.fits.row(i)[heads + head] + best);
-                sums[head] = 0.0;
-            }
-            y.fill(0.0);
-            for j in edges.around(i) {
-                let kept = edges.kept(i, j);
-                for head in 0..heads {
-                    let weight = (leaky(edges.fit(i, j, head)) - tops[head]).exp();
-                    sums[head] += weight;
-                    let columns = head * head_width..(head + 1) * head_width;
-                    add_scaled(&mut y[columns.clone()], kept[head] * weight, &edges.x.row(j)[columns]);
+#[inline(always)]
+fn attend_in_lanes<const H: usize>(
+    edges: Edges<'_>,
+    x: &[f32],
+    padded: usize,
+    bias: &[f32],
+    first: usize,
+    y: &mut [f32],
+    norms: &mut [f32],
+) {
+    let (width, norm_width) = (bias.len(), 3 * H + bias.len());
+    let last = first + y.len() / width;
+    let mut around = Around::<H>::new();
+    let (mut plain, mut tilted) = (vec![0.0; edges.heads * padded], vec![0.0; edges.heads * padded]);
+    let mut from = first;
+    while from < last {
+        let to = around.list(&edges, from, last);
+        if let Some(stream) = edges.mask {
+            around.draw(&edges, stream, from, false);
+        }
+        for i in from..to {
+            let slots = around.starts[i - from]..around.starts[i - from + 1];
+            let (weights, slopes) = (&mut around.weights[slots.clone()], &mut around.slopes[slots.clone()]);
+            let mut best = [f32::NEG_INFINITY; H];
+            for (weights, &j) in weights.iter_mut().zip(&around.neighbours[slots]) {
+                *weights = *lanes::<H>(edges.fits.row(j as usize), 0);
+                for h in 0..H {
+                    best[h] = if weights[h] > best[h] { weights[h] } else { best[h] };
                 }
             }
-            for (head, &sum) in sums.iter().enumerate() {
-                let columns = head * head_width..(head + 1) * head_width;
-                let scale = 1.0 / sum;
-                y[columns.clone()].iter_mut().zip(&bias[columns]).for_each(|(y, b)| *y = *y * scale + b);
+            // The leaky ReLU rises everywhere, so the best source has the largest exponent.
+            let target = lanes::<H>(edges.fits.row(i), H);
+            let tops = &mut norms[(i - first) * norm_width..][..H];
+            for h in 0..H {
+                tops[h] = leaky(target[h] + best[h]);
+            }
+            let tops = *lanes::<H>(tops, 0);
+            for (weights, slopes) in weights.iter_mut().zip(slopes) {
+                for h in 0..H {
+                    let fit = target[h] + weights[h];
+                    weights[h] = leaky(fit) - tops[h];
+                    slopes[h] = leaky_slope(fit);
+                }
+            }
+        }
+        around.weigh(&edges, None);
+        for i in from..to {
+            let slots = around.starts[i - from]..around.starts[i - from + 1];
+            let (mut sum, mut tilted_sum) = ([0.0; H], [0.0; H]);
+            for (weights, slopes) in around.weights[slots.clone()].iter().zip(&around.slopes[slots.clone()]) {
+                for h in 0..H {
+                    sum[h] += weights[h];
+                    tilted_sum[h] += weights[h] * slopes[h];
+                }
+            }
+            around.sums(slots, x, edges.heads, padded, &mut plain, &mut tilted);
+            let y = &mut y[(i - first) * width..][..width];
+            let (norms, z) = norms[(i - first) * norm_width..][..norm_width].split_at_mut(3 * H);
+            for h in 0..H {
+                norms[H + h] = 1.0 / sum[h];
+                norms[2 * H + h] = tilted_sum[h] * norms[H + h];
+            }
+            for head in 0..edges.heads {
+                let scale = norms[H + head];
+                for c in 0..edges.head_width {
+                    let column = head * edges.head_width + c;
+                    y[column] = plain[head * padded + c] * scale + bias[column];
+                    z[column] = tilted[head * padded + c] * scale;
+                }
+            }
+        }
+        from = to;
+    }
+}
+
+simd! {
+    /// What the gradient needs to know of each node, and the gradient with respect to `<target, x_i>`.
+    fn describe(
+        edges: Edges<'_>, norms: &Matrix, gradient: &Matrix, output: &Matrix, bias: &[f32], first: usize,
+        records: &mut [f32], slopes: &mut [f32],
+    ) {
+        let lanes = if edges.heads == 1 { 1 } else { MOST_HEADS };
+        let mut y = vec![0.0; bias.len()];
+        let rows = records.chunks_exact_mut(4 * lanes).zip(slopes.chunks_exact_mut(2 * lanes));
+        for (at, (record, slopes)) in rows.enumerate() {
+            let i = first + at;
+            let (norms, z) = norms.row(i).split_at(3 * lanes);
+            for ((y, out), bias) in y.iter_mut().zip(output.row(i)).zip(bias) {
+                *y = out - bias;
+            }
+            record[..lanes].copy_from_slice(&edges.fits.row(i)[lanes..]);
+            record[lanes..3 * lanes].copy_from_slice(&norms[..2 * lanes]);
+            record[3 * lanes..].fill(0.0);
+            slopes.fill(0.0);
+            for head in 0..edges.heads {
+                let columns = edges.columns(head);
+                let g = &gradient.row(i)[columns.clone()];
+                let along = narrow_dot(g, &y[columns.clone()]);
+                record[3 * lanes + head] = along;
+                slopes[lanes + head] = narrow_dot(g, &z[columns]) - along * norms[2 * lanes + head];
             }
         }
     }
 }
 
 simd! {
-    /// Every node gathers what it sent to its neighbours, and what their fits did to its own weights.
+    /// Every node gathers what it sent to its neighbours.
     fn attend_back(
-        edges: Edges<'_>, norms: &Matrix, along: &Matrix, gradient: &Matrix, first: usize, parts: &mut [f32],
+        edges: Edges<'_>, records: &Matrix, gradient: &[f32], padded: usize, x: &Matrix, vectors: [&[f32]; 2],
+        first: usize, dx: &mut [f32], slopes: &mut [f32],
     ) {
-        let (heads, width) = (edges.heads, edges.x.cols());
-        let head_width = width / heads;
-        let back = Backward { edges, norms, along, gradient };
-        for (at, parts) in parts.chunks_exact_mut(width + 2 * heads).enumerate() {
-            let i = first + at;
-            parts.fill(0.0);
-            let (dx, fits) = parts.split_at_mut(width);
-            for j in edges.around(i) {
-                let (sent, received) = (edges.kept(j, i), edges.kept(i, j));
-                for head in 0..heads {
-                    let columns = head * head_width..(head + 1) * head_width;
-                    let (slope, weight) = back.edge(j, i, head, sent[head]);
-                    fits[head] += slope;
-                    add_scaled(&mut dx[columns.clone()], weight, &gradient.row(j)[columns]);
-                    fits[heads + head] += back.edge(i, j, head, received[head]).0;
+        if edges.heads == 1 {
+            attend_back_in_lanes::<1>(edges, records, gradient, padded, x, vectors, first, dx, slopes)
+        } else {
+            attend_back_in_lanes::<MOST_HEADS>(edges, records, gradient, padded, x, vectors, first, dx, slopes)
+        }
+    }
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn attend_back_in_lanes<const H: usize>(
+    edges: Edges<'_>,
+    records: &Matrix,
+    gradient: &[f32],
+    padded: usize,
+    x: &Matrix,
+    vectors: [&[f32]; 2],
+    first: usize,
+    dx: &mut [f32],
+    fit_slopes: &mut [f32],
+) {
+    let (width, head_width) = (x.cols(), edges.head_width);
+    let last = first + dx.len() / width;
+    let mut around = Around::<H>::new();
+    let (mut plain, mut tilted) = (vec![0.0; edges.heads * padded], vec![0.0; edges.heads * padded]);
+    let (mut scales, mut alongs) = (Vec::new(), Vec::new());
+    let mut from = first;
+    while from < last {
+        let to = around.list(&edges, from, last);
+        if let Some(stream) = edges.mask {
+            around.draw(&edges, stream, from, true);
+        }
+        scales.resize(around.weights.len(), [0.0; H]);
+        alongs.resize(around.weights.len(), [0.0; H]);
+        for i in from..to {
+            let source = lanes::<H>(edges.fits.row(i), 0);
+            for slot in around.starts[i - from]..around.starts[i - from + 1] {
+                let record = records.row(around.neighbours[slot] as usize);
+                let (targets, tops) = (lanes::<H>(record, 0), lanes::<H>(record, H));
+                for h in 0..H {
+                    let fit = targets[h] + source[h];
+                    around.weights[slot][h] = leaky(fit) - tops[h];
+                    around.slopes[slot][h] = leaky_slope(fit);
                 }
+                scales[slot] = *lanes::<H>(record, 2 * H);
+                alongs[slot] = *lanes::<H>(record, 3 * H);
+            }
+        }
+        around.weigh(&edges, Some(&scales));
+        for i in from..to {
+            let slots = around.starts[i - from]..around.starts[i - from + 1];
+            let mut along = [0.0; H];
+            for slot in slots.clone() {
+                for h in 0..H {
+                    along[h] += around.weights[slot][h] * around.slopes[slot][h] * alongs[slot][h];
+                }
+            }
+            around.sums(slots, gradient, edges.heads, padded, &mut plain, &mut tilted);
+            let fit_slopes = &mut fit_slopes[(i - first) * 2 * H..][..2 * H];
+            let dx = &mut dx[(i - first) * width..][..width];
+            for head in 0..edges.heads {
+                let columns = edges.columns(head);
+                let (plain, tilted) = (&plain[head * padded..][..head_width], &tilted[head * padded..][..head_width]);
+                let to_source = narrow_dot(&x.row(i)[columns.clone()], tilted) - along[head];
+                let to_target = fit_slopes[H + head];
+                fit_slopes[head] = to_source;
+                let (source, target) = (&vectors[0][columns.clone()], &vectors[1][columns.clone()]);
+                let dx = &mut dx[columns];
+                for c in 0..head_width {
+                    dx[c] = plain[c] + to_source * source[c] + to_target * target[c];
+                }
+            }
+        }
+        from = to;
+    }
+}
+
+simd! {
+    /// Adds rows of `x`, the columns of each head times the row's number in its lane, from lane `start` on.
+    fn add_rows(
+        x: &Matrix, scales: &Matrix, start: usize, heads: usize, first: usize, count: usize, sum: &mut [f32],
+    ) {
+        let head_width = x.cols() / heads;
+        for row in first..first + count {
+            for head in 0..heads {
+                let columns = head * head_width..(head + 1) * head_width;
+                add_scaled(&mut sum[columns.clone()], scales.row(row)[start + head], &x.row(row)[columns]);
             }
         }
     }

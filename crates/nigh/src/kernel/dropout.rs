@@ -1,5 +1,6 @@
 //! Dropout, and ReLU with dropout in one pass. The mask is a function of its address, so it is never stored.
 
+use super::dispatch::simd;
 use super::{Matrix, for_row_blocks};
 use crate::seeds::{self, Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
@@ -34,39 +35,103 @@ impl Mask {
         1.0 / (1.0 - self.rate)
     }
 
+    /// The address of a row as part of a position of the stream.
     #[inline(always)]
-    fn address(&self, row: usize) -> u64 {
-        self.addresses.as_ref().map_or(row as u64, |addresses| u64::from(addresses[row]))
+    pub fn address(&self, row: usize) -> u32 {
+        self.addresses.as_ref().map_or(row as u32, |addresses| addresses[row])
     }
 
-    /// Sixteen random bits decide about an entry, so one position of the stream serves eight.
-    #[inline(always)]
-    fn keeps(&self, words: [u32; 4], column: usize) -> bool {
-        let at = column % 8;
-        (words[at / 2] >> (16 * (at % 2))) & 0xFFFF >= (self.rate * 65_536.0) as u32
+    /// Sixteen random bits decide about an entry, so one position of the stream serves eight: below this they drop it.
+    fn threshold(&self) -> u32 {
+        (self.rate * 65_536.0) as u32
     }
 
-    /// By what a single entry is multiplied: zero, or `1 / (1 - rate)`.
-    #[inline(always)]
-    pub fn factor(&self, stream: Stream, row: usize, column: usize) -> f32 {
-        let words = stream.at_pair(self.address(row), (column / 8) as u64);
-        if self.keeps(words, column) { self.scale() } else { 0.0 }
+    /// Whether the entries at `(address of the row, column)` are kept. All slices are as long, and that a multiple of
+    /// `LANES`.
+    pub fn keeps(&self, stream: Stream, addresses: &[u32], columns: &[u32], kept: &mut [bool]) {
+        keep_entries(stream, self.threshold(), addresses, columns, kept);
     }
 
-    /// Replaces every entry by `kept(entry)` scaled, or by zero where it is dropped.
-    fn apply(&self, stream: Stream, matrix: &mut Matrix, kept: impl Fn(f32) -> f32 + Sync) {
-        let (width, scale) = (matrix.cols(), self.scale());
-        for_row_blocks(matrix.data_mut(), width, 8 * width, |first, rows| {
-            for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-                let address = self.address(first + at);
-                for (block, entries) in row.chunks_mut(8).enumerate() {
-                    let words = stream.at_pair(address, block as u64);
-                    for (at, entry) in entries.iter_mut().enumerate() {
-                        *entry = if self.keeps(words, at) { kept(*entry) * scale } else { 0.0 };
-                    }
+    /// Replaces every entry by zero where it is dropped, and is negative if `RELU`; and scales the others.
+    fn apply<const RELU: bool>(&self, stream: Stream, matrix: &mut Matrix) {
+        let width = matrix.cols();
+        for_row_blocks(matrix.data_mut(), width, 2 * width, |first, rows| {
+            drop_entries(stream, self, first, width, RELU, rows);
+        });
+    }
+}
+
+/// Positions of the stream that are computed at once.
+pub(crate) const LANES: usize = 16;
+
+simd! {
+    fn keep_entries(stream: Stream, threshold: u32, addresses: &[u32], columns: &[u32], kept: &mut [bool]) {
+        let blocks = addresses.as_chunks::<LANES>().0.iter().zip(columns.as_chunks::<LANES>().0);
+        for ((addresses, columns), kept) in blocks.zip(kept.as_chunks_mut::<LANES>().0) {
+            let mut eights = [0; LANES];
+            for lane in 0..LANES {
+                eights[lane] = columns[lane] / 8;
+            }
+            let words = stream.at_each(addresses, &[0; LANES], &eights);
+            for lane in 0..LANES {
+                let at = columns[lane] % 8;
+                let (low, high) = (
+                    if at < 2 { words[0][lane] } else { words[1][lane] },
+                    if at < 6 { words[2][lane] } else { words[3][lane] },
+                );
+                let word = if at < 4 { low } else { high };
+                kept[lane] = (word >> (16 * (at % 2))) & 0xFFFF >= threshold;
+            }
+        }
+    }
+}
+
+simd! {
+    fn drop_entries(stream: Stream, mask: &Mask, first: usize, width: usize, relu: bool, rows: &mut [f32]) {
+        let (threshold, scale) = (mask.threshold(), mask.scale());
+        let eights = width.div_ceil(8);
+        let total = rows.len() / width * eights;
+        // Eight entries of a row have one position; positions of several rows are computed at once.
+        let (mut row, mut eight) = (0, 0);
+        let mut done = 0;
+        while done < total {
+            let count = LANES.min(total - done);
+            let (mut addresses, mut columns, mut starts) = ([0; LANES], [0; LANES], [0; LANES]);
+            for lane in 0..count {
+                addresses[lane] = mask.address(first + row);
+                columns[lane] = eight as u32;
+                starts[lane] = row * width + 8 * eight;
+                eight += 1;
+                if eight == eights {
+                    (row, eight) = (row + 1, 0);
                 }
             }
-        });
+            let words = stream.at_each(&addresses, &[0; LANES], &columns);
+            let mut bits = [0; LANES];
+            for at in 0..8 {
+                for lane in 0..LANES {
+                    let half = (words[at / 2][lane] >> (16 * (at % 2))) & 0xFFFF;
+                    bits[lane] |= u32::from(half >= threshold) << at;
+                }
+            }
+            for lane in 0..count {
+                let rest = width - 8 * columns[lane] as usize;
+                let entries = &mut rows[starts[lane]..][..rest.min(8)];
+                match <&mut [f32; 8]>::try_from(&mut *entries) {
+                    Ok(entries) => drop_some(entries, bits[lane], scale, relu),
+                    Err(_) => drop_some(entries, bits[lane], scale, relu),
+                }
+            }
+            done += count;
+        }
+    }
+}
+
+#[inline(always)]
+fn drop_some(entries: &mut [f32], bits: u32, scale: f32, relu: bool) {
+    for (at, entry) in entries.iter_mut().enumerate() {
+        let x = if relu { self::relu(*entry) } else { *entry };
+        *entry = if bits & (1 << at) != 0 { x * scale } else { 0.0 };
     }
 }
 
@@ -95,7 +160,7 @@ impl Operation for Dropout {
         output.copy_from(inputs.get(0));
         self.stream = self.mask.stream(pass);
         if let Some(stream) = self.stream {
-            self.mask.apply(stream, output, |x| x);
+            self.mask.apply::<false>(stream, output);
         }
     }
 
@@ -103,7 +168,7 @@ impl Operation for Dropout {
         if let Some(dx) = wanted.get(0) {
             dx.copy_from(gradient);
             if let Some(stream) = self.stream {
-                self.mask.apply(stream, dx, |g| g);
+                self.mask.apply::<false>(stream, dx);
             }
         }
     }
@@ -141,7 +206,7 @@ impl Operation for ReluDropout {
         match self.mask.stream(pass) {
             Some(stream) => {
                 self.scale = self.mask.scale();
-                self.mask.apply(stream, output, relu);
+                self.mask.apply::<true>(stream, output);
             }
             None => {
                 self.scale = 1.0;

@@ -1,79 +1,134 @@
 //! `Y = [X_1, X_2, ...] W + b` without ever writing the concatenation, and the concatenation where it is the result.
 
-use super::{Matrix, for_row_blocks, sum_over_row_blocks};
+use super::dispatch::simd;
+use super::gemm::{InstructionSet, Packed, Start, multiply_transposed};
+use super::{Matrix, ROWS_PER_TASK, WORTH_A_THREAD, entries, for_column_blocks, for_row_blocks, sum_over_row_blocks};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
-use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
 
 /// `inputs = [X_1, ..., X_n, W]` or with `b` behind: rows of `W` belong to the columns of the branches in order.
 #[derive(Debug)]
 pub struct Linear {
     num_branches: usize,
+    packed: Packed,
     scratch: Vec<f32>,
 }
 
 impl Linear {
     /// A linear map of `num_branches` matrices side by side.
     pub fn new(num_branches: usize) -> Linear {
-        Linear { num_branches, scratch: Vec::new() }
+        Linear { num_branches, packed: Packed::new(InstructionSet::best()), scratch: Vec::new() }
     }
 }
 
 impl Operation for Linear {
+    fn keeps_to_rows(&self) -> bool {
+        true
+    }
+
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
-        let w = inputs.get(self.num_branches);
-        let bias = (inputs.len() > self.num_branches + 1).then(|| inputs.get(self.num_branches + 1).data());
+        let Linear { num_branches, ref mut packed, .. } = *self;
+        let w = inputs.get(num_branches);
+        let bias = (inputs.len() > num_branches + 1).then(|| inputs.get(num_branches + 1).data());
         let width = w.cols();
         output.reshape(inputs.get(0).rows(), width);
-        for_row_blocks(output.data_mut(), width, width * w.rows(), |first, rows| {
-            match bias {
-                Some(bias) => rows.chunks_exact_mut(width).for_each(|row| row.copy_from_slice(bias)),
-                None => rows.fill(0.0),
-            }
-            let count = rows.len() / width;
-            let mut y = MatMut::from_row_major_slice_mut(rows, count, width);
+        packed.pack(w.data(), w.shape());
+        for_row_blocks(output.data_mut(), width, width * w.rows(), |first, y| {
             let mut above = 0;
-            for branch in 0..self.num_branches {
+            let mut start = bias.map_or(Start::Zero, Start::Row);
+            for branch in 0..num_branches {
                 let x = inputs.get(branch);
-                let part = rows_of(w, above, x.cols());
-                multiply(y.as_mut(), rows_of(x, first, count), part);
+                packed.multiply(rows_of(x, first, y.len() / width), above, x.cols(), start, y);
                 above += x.cols();
+                start = Start::Present;
             }
         });
     }
 
     fn backward(&mut self, inputs: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
-        let w = inputs.get(self.num_branches);
+        let Linear { num_branches, ref mut packed, ref mut scratch } = *self;
+        let w = inputs.get(num_branches);
         let width = w.cols();
         let mut above = 0;
-        for branch in 0..self.num_branches {
+        for branch in 0..num_branches {
             let x = inputs.get(branch);
             let cols = x.cols();
             // dX_b = G W_b^T.
             if let Some(dx) = wanted.get(branch) {
                 dx.reshape(x.rows(), cols);
-                let part = rows_of(w, above, cols);
-                for_row_blocks(dx.data_mut(), cols, width * cols, |first, rows| {
-                    rows.fill(0.0);
-                    let count = rows.len() / cols;
-                    let dx = MatMut::from_row_major_slice_mut(rows, count, cols);
-                    multiply(dx, rows_of(gradient, first, count), part.transpose());
+                packed.pack_transposed(rows_of(w, above, cols), [cols, width]);
+                for_row_blocks(dx.data_mut(), cols, width * cols, |first, dx| {
+                    packed.multiply(rows_of(gradient, first, dx.len() / cols), 0, width, Start::Zero, dx);
                 });
             }
-            // dW_b = X_b^T G, block of rows by block of rows.
-            if let Some(dw) = wanted.get(self.num_branches) {
+            // dW_b = X_b^T G.
+            if let Some(dw) = wanted.get(num_branches) {
                 dw.reshape(w.rows(), width);
-                let part = &mut dw.data_mut()[above * width..][..cols * width];
-                sum_over_row_blocks(x.rows(), part, &mut self.scratch, width * cols, |first, count, sum| {
-                    let sum = MatMut::from_row_major_slice_mut(sum, cols, width);
-                    multiply(sum, rows_of(x, first, count).transpose(), rows_of(gradient, first, count));
-                });
+                sum_of_outer_products(x, gradient, &mut dw.data_mut()[above * width..][..cols * width], scratch);
             }
             above += cols;
         }
-        if let Some(bias) = wanted.get(self.num_branches + 1) {
-            column_sums(gradient, bias.data_mut(), &mut self.scratch);
+        if let Some(bias) = wanted.get(num_branches + 1) {
+            column_sums(gradient, bias.data_mut(), scratch);
         }
     }
+}
+
+/// `dW = X^T G`: blocks of rows apart, then their sums in order. A wide `dW` has fewer blocks, and instead is cut into
+/// strips of its own rows, so that partial sums stay within a few megabytes.
+fn sum_of_outer_products(x: &Matrix, g: &Matrix, dw: &mut [f32], scratch: &mut Vec<f32>) {
+    const LARGEST_SCRATCH: usize = 1 << 20;
+    const ENOUGH_TASKS: usize = 16;
+    const WORTH_A_TASK: usize = 1 << 20;
+    // Every instruction set fills its tiles with this many rows of the result.
+    const WHOLE_TILES: usize = 24;
+    if dw.is_empty() {
+        return;
+    }
+    let (num_rows, cols, width, length) = (x.rows(), x.cols(), g.cols(), dw.len());
+    let most_blocks = (LARGEST_SCRATCH / length).clamp(1, 64);
+    let rows_per_block = (4 * ROWS_PER_TASK).max(num_rows.div_ceil(most_blocks));
+    let num_blocks = num_rows.div_ceil(rows_per_block);
+    let set = InstructionSet::best();
+    let strip_of = |first_row: usize, first_col: usize, sum: &mut [f32]| {
+        let count = rows_per_block.min(num_rows - first_row);
+        multiply_transposed(
+            set,
+            rows_of(x, first_row, count),
+            cols,
+            first_col,
+            rows_of(g, first_row, count),
+            width,
+            sum,
+        );
+    };
+    if num_rows * length < WORTH_A_THREAD {
+        // Little work has few rows, or a narrow result.
+        strip_of(0, 0, dw);
+        for block in 1..num_blocks {
+            scratch.resize(length, 0.0);
+            strip_of(block * rows_per_block, 0, &mut scratch[..length]);
+            dw.iter_mut().zip(&*scratch).for_each(|(sum, part)| *sum += part);
+        }
+        return;
+    }
+    let num_tasks = (num_rows * length / WORTH_A_TASK).clamp(1, ENOUGH_TASKS);
+    let cols_per_strip = cols.div_ceil(num_tasks.div_ceil(num_blocks)).next_multiple_of(WHOLE_TILES);
+    let block_of = |block: usize, sum: &mut [f32]| {
+        let strips = sum.par_chunks_mut(cols_per_strip * width).enumerate();
+        strips.for_each(|(strip, sum)| strip_of(block * rows_per_block, strip * cols_per_strip, sum));
+    };
+    if num_blocks == 1 {
+        return block_of(0, dw);
+    }
+    scratch.resize(num_blocks * length, 0.0);
+    scratch.par_chunks_exact_mut(length).enumerate().for_each(|(block, sum)| block_of(block, sum));
+    for_row_blocks(dw, 1, num_blocks, |first, sums| {
+        sums.copy_from_slice(&scratch[first..][..sums.len()]);
+        for part in scratch.chunks_exact(length).skip(1) {
+            sums.iter_mut().zip(&part[first..]).for_each(|(sum, part)| *sum += part);
+        }
+    });
 }
 
 /// `inputs = [X_1, ..., X_n]`; the output is them side by side.
@@ -81,6 +136,10 @@ impl Operation for Linear {
 pub struct Concatenate;
 
 impl Operation for Concatenate {
+    fn keeps_to_rows(&self) -> bool {
+        true
+    }
+
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
         let width = (0..inputs.len()).map(|branch| inputs.get(branch).cols()).sum();
         output.reshape(inputs.get(0).rows(), width);
@@ -109,22 +168,33 @@ impl Operation for Concatenate {
 
 /// `sums[c] = Σ_i g_ic`.
 pub(crate) fn column_sums(gradient: &Matrix, sums: &mut [f32], scratch: &mut Vec<f32>) {
-    let width = gradient.cols();
-    sum_over_row_blocks(gradient.rows(), sums, scratch, width, |first, count, sum| {
-        for row in gradient.data()[first * width..][..count * width].chunks_exact(width) {
-            sum.iter_mut().zip(row).for_each(|(sum, g)| *sum += g);
-        }
+    sum_over_row_blocks(gradient.rows(), sums, scratch, gradient.cols(), |first, count, sum| {
+        sum_rows(rows_of(gradient, first, count), sum);
     });
 }
 
-/// `y += a b`, on the calling thread.
-fn multiply(y: MatMut<'_, f32>, a: MatRef<'_, f32>, b: MatRef<'_, f32>) {
-    faer::linalg::matmul::matmul(y, Accum::Add, a, b, 1.0, Par::Seq);
+simd! {
+    fn sum_rows(rows: &[f32], sum: &mut [f32]) {
+        for_column_blocks!(sum.len(), column => add_columns(rows, column, sum));
+    }
+}
+
+/// `B` columns of all rows, added up in registers.
+#[inline(always)]
+fn add_columns<const B: usize>(rows: &[f32], column: usize, sum: &mut [f32]) {
+    let mut total = [0.0; B];
+    for row in rows.chunks_exact(sum.len()) {
+        let row = entries::<B>(row, column);
+        for c in 0..B {
+            total[c] += row[c];
+        }
+    }
+    sum[column..][..B].copy_from_slice(&total);
 }
 
 /// Rows `first..first + count` of `x`.
-fn rows_of(x: &Matrix, first: usize, count: usize) -> MatRef<'_, f32> {
-    MatRef::from_row_major_slice(&x.data()[first * x.cols()..][..count * x.cols()], count, x.cols())
+fn rows_of(x: &Matrix, first: usize, count: usize) -> &[f32] {
+    &x.data()[first * x.cols()..][..count * x.cols()]
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 /// `-y log σ(s) - (1-y) log(1-σ(s))` of each score and its derivative by `s`, without overflow. Within a few units in the
 /// last place of the exact values.
 #[inline(always)]
-pub(crate) fn cross_entropies<const N: usize>(scores: &[f32; N], label: f32) -> ([f32; N], [f32; N]) {
+pub(crate) fn cross_entropies<const N: usize>(scores: &[f32; N], labels: &[f32; N]) -> ([f32; N], [f32; N]) {
     let (mut losses, mut slopes) = ([0.0; N], [0.0; N]);
     for at in 0..N {
-        let score = scores[at];
+        let (score, label) = (scores[at], labels[at]);
         let small = exp_of_negative(-score.abs());
         let above = 1.0 / (1.0 + small);
         let sigmoid = if score >= 0.0 { above } else { small * above };
@@ -19,7 +19,7 @@ pub(crate) fn cross_entropies<const N: usize>(scores: &[f32; N], label: f32) -> 
 
 /// `e^x` for `x <= 0`: `2^n e^r` with `|r| <= ln 2 / 2`. What is not a number stays so.
 #[inline(always)]
-fn exp_of_negative(x: f32) -> f32 {
+pub(super) fn exp_of_negative(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
     // Below, the result is no normal number any more; it makes no difference to a sum with one.
     let x = if x < -87.0 { -87.0 } else { x };
@@ -51,7 +51,7 @@ mod tests {
         for step in -2400..=2400 {
             let score = step as f32 * 0.0437;
             for label in [0.0, 1.0] {
-                let ([loss], [slope]) = cross_entropies(&[score], label);
+                let ([loss], [slope]) = cross_entropies(&[score], &[label]);
                 let exact = f64::from(score);
                 let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
                 let (expected, slope_expected) =
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn confident_scores_do_not_overflow_and_what_is_not_a_number_stays_so() {
-        let ([right, wrong], [slope, steep]) = cross_entropies(&[500.0, -500.0], 1.0);
+        let ([right, wrong], [slope, steep]) = cross_entropies(&[500.0, -500.0], &[1.0; 2]);
         assert!((0.0..1e-30).contains(&right) && wrong == 500.0, "{right}, {wrong}");
         assert_eq!((slope, steep), (0.0, -1.0));
-        let ([loss], [slope]) = cross_entropies(&[f32::NAN], 0.0);
+        let ([loss], [slope]) = cross_entropies(&[f32::NAN], &[0.0]);
         assert!(loss.is_nan() && slope.is_nan());
     }
 }

@@ -1,22 +1,24 @@
 //! A dense matrix whose storage outlives the epoch.
 
+use super::pages::Lines;
+
 /// Row-major `f32` matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     rows: usize,
     cols: usize,
-    data: Vec<f32>,
+    data: Lines<f32>,
 }
 
 impl Matrix {
     /// All zero.
     pub fn zeros(rows: usize, cols: usize) -> Matrix {
-        Matrix { rows, cols, data: vec![0.0; rows * cols] }
+        Matrix { rows, cols, data: Lines::zeros(rows * cols) }
     }
 
     /// The constant feature of a graph that has none.
     pub fn ones(rows: usize, cols: usize) -> Matrix {
-        Matrix { rows, cols, data: vec![1.0; rows * cols] }
+        Matrix { rows, cols, data: Lines::collect(rows * cols, std::iter::repeat(1.0)) }
     }
 
     /// `I`.
@@ -26,7 +28,7 @@ impl Matrix {
 
     /// Entry by entry.
     pub fn from_fn(rows: usize, cols: usize, mut entry: impl FnMut(usize, usize) -> f32) -> Matrix {
-        let data = (0..rows * cols).map(|at| entry(at / cols, at % cols)).collect();
+        let data = Lines::collect(rows * cols, (0..rows * cols).map(|at| entry(at / cols, at % cols)));
         Matrix { rows, cols, data }
     }
 
@@ -34,7 +36,8 @@ impl Matrix {
     pub fn from_rows<R: AsRef<[f32]>>(rows: &[R]) -> Matrix {
         let cols = rows.first().map_or(0, |row| row.as_ref().len());
         assert!(rows.iter().all(|row| row.as_ref().len() == cols), "rows of different length");
-        Matrix { rows: rows.len(), cols, data: rows.iter().flat_map(|row| row.as_ref()).copied().collect() }
+        let data = Lines::collect(rows.len() * cols, rows.iter().flat_map(|row| row.as_ref()).copied());
+        Matrix { rows: rows.len(), cols, data }
     }
 
     /// From row-major storage.
@@ -43,7 +46,7 @@ impl Matrix {
     /// If `data` does not hold `rows × cols` numbers.
     pub fn from_data(rows: usize, cols: usize, data: Vec<f32>) -> Matrix {
         assert_eq!(data.len(), rows * cols, "storage for {rows} × {cols}");
-        Matrix { rows, cols, data }
+        Matrix { rows, cols, data: data.into() }
     }
 
     /// Number of rows.
@@ -87,7 +90,7 @@ impl Matrix {
     pub fn reshape(&mut self, rows: usize, cols: usize) {
         self.rows = rows;
         self.cols = cols;
-        self.data.resize(rows * cols, 0.0);
+        self.data.reshape(rows * cols);
     }
 
     /// Takes shape and contents of another matrix and keeps the storage.
@@ -96,15 +99,27 @@ impl Matrix {
         self.data.copy_from_slice(&other.data);
     }
 
+    /// Takes rows of another matrix, in the order in which they are named.
+    pub fn copy_rows(&mut self, other: &Matrix, rows: &[u32]) {
+        let width = other.cols();
+        self.reshape(rows.len(), width);
+        super::for_row_blocks(self.data_mut(), width, width, |first, block| {
+            for (row, &from) in block.chunks_exact_mut(width).zip(&rows[first..]) {
+                row.copy_from_slice(other.row(from as usize));
+            }
+        });
+    }
+
     /// `self += other`.
     pub fn add(&mut self, other: &Matrix) {
         assert_eq!(self.shape(), other.shape());
-        self.data.iter_mut().zip(&other.data).for_each(|(a, b)| *a += b);
+        self.data.iter_mut().zip(&*other.data).for_each(|(a, b)| *a += b);
     }
 
     /// `P X`: row `i` of the result is row `order[i]` of this matrix.
     pub fn permute_rows(&self, order: &[u32]) -> Matrix {
-        let data = order.iter().flat_map(|&row| self.row(row as usize)).copied().collect();
+        let rows = order.iter().flat_map(|&row| self.row(row as usize)).copied();
+        let data = Lines::collect(order.len() * self.cols, rows);
         Matrix { rows: order.len(), cols: self.cols, data }
     }
 }

@@ -1,12 +1,19 @@
 //! Beneath the models: fused operations with value and gradient side by side. Every sum has one order, fixed by the
 //! shapes alone, so results have the same bits on any number of threads.
 
+// Lanes are counted: an iterator with a closure would be compiled apart, without the vectors of its caller.
+#![allow(clippy::needless_range_loop)]
+
 pub mod add;
 pub mod anchors;
 pub mod attention;
 pub mod blend;
 pub(crate) mod dispatch;
 pub mod dropout;
+mod fold;
+mod gemm;
+pub mod half;
+pub mod incidence;
 pub mod linear;
 mod logistic;
 pub mod lookup;
@@ -27,6 +34,9 @@ use rayon::prelude::*;
 
 /// Rows that one task works on. Fixed, because the number of threads must not decide where a sum is cut.
 const ROWS_PER_TASK: usize = 256;
+
+/// Bytes that stay close to a core by themselves: what is read from more than that has to be asked for ahead.
+const NEAR: usize = 1 << 18;
 
 /// Below this many multiplications, waking a second thread costs more than it saves.
 const WORTH_A_THREAD: usize = 1 << 16;
@@ -97,7 +107,7 @@ fn sum_over_row_blocks(
 /// `<a, b>` in sixteen interleaved partial sums: the compiler can use vectors, and the order stays the same.
 #[inline(always)]
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 16;
+    const LANES: usize = fold::LANES;
     let mut sums = [0f32; LANES];
     let (a_blocks, a_rest) = a.as_chunks::<LANES>();
     let (b_blocks, b_rest) = b.as_chunks::<LANES>();
@@ -107,15 +117,8 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
         }
     }
     // Otherwise the compiler lays the loop out for the sum below it, two lanes wide.
-    let mut sums = std::hint::black_box(sums);
-    let mut half = LANES / 2;
-    while half > 0 {
-        for lane in 0..half {
-            sums[lane] += sums[lane + half];
-        }
-        half /= 2;
-    }
-    a_rest.iter().zip(b_rest).fold(sums[0], |sum, (a, b)| sum + a * b)
+    let sum = fold::fold_one(&std::hint::black_box(sums));
+    a_rest.iter().zip(b_rest).fold(sum, |sum, (a, b)| sum + a * b)
 }
 
 /// `y += scale * x`.
@@ -136,13 +139,21 @@ macro_rules! for_column_blocks {
             $block::<64>($($argument),*);
             $column += 64;
         }
-        while width - $column >= 16 {
+        if width - $column >= 32 {
+            $block::<32>($($argument),*);
+            $column += 32;
+        }
+        if width - $column >= 16 {
             $block::<16>($($argument),*);
             $column += 16;
         }
         if width - $column >= 8 {
             $block::<8>($($argument),*);
             $column += 8;
+        }
+        if width - $column >= 4 {
+            $block::<4>($($argument),*);
+            $column += 4;
         }
         while $column < width {
             $block::<1>($($argument),*);
@@ -156,4 +167,21 @@ use for_column_blocks;
 #[inline(always)]
 fn entries<const B: usize>(slice: &[f32], start: usize) -> &[f32; B] {
     slice[start..][..B].try_into().expect("a slice of B entries")
+}
+
+/// Has the memory bring `count` entries from `start` on, which are read soon.
+#[inline(always)]
+fn prefetch<T>(entries: &[T], start: usize, count: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let mut at = 0;
+        while at < count {
+            // SAFETY: a hint, which reads nothing and may name any address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(entries.as_ptr().wrapping_add(start + at).cast()) };
+            at += 64 / size_of::<T>();
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (entries, start, count);
 }

@@ -1,4 +1,7 @@
-//! Large pages for large buffers.
+//! Memory for large buffers: on large pages, and from the start of a cache line on.
+
+use std::fmt::Debug;
+use std::ops::{Deref, DerefMut};
 
 /// Asks the system to back a buffer with large pages; best before it is first written. Memory that is touched all over
 /// is then found without a walk through the page table, which otherwise takes longer than the memory itself.
@@ -16,4 +19,109 @@ pub fn prefer_large_pages<T>(buffer: &mut [T]) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = buffer;
+}
+
+/// A vector that starts at a cache line, on large pages if it is large. A row of 64 numbers is then four lines and not
+/// parts of five, which is what a hop through a large graph waits for.
+#[derive(Default)]
+pub(crate) struct Lines<T> {
+    /// Entries in front that only move the rest to the start of a line.
+    skipped: usize,
+    entries: Vec<T>,
+}
+
+impl<T: Copy + Default> Lines<T> {
+    const LINE: usize = 64 / size_of::<T>();
+
+    /// All zero. Written only after the system was asked for large pages: `vec!` writes zeros of any type but a
+    /// primitive at once, on small ones.
+    pub fn zeros(len: usize) -> Lines<T> {
+        Lines::collect(len, std::iter::repeat_n(T::default(), len))
+    }
+
+    /// The first `len` entries of an iterator, which has that many.
+    pub fn collect(len: usize, from: impl Iterator<Item = T>) -> Lines<T> {
+        let mut entries = Vec::with_capacity(len + Lines::<T>::LINE);
+        prefer_large_pages(entries.spare_capacity_mut());
+        let skipped = skipped(&entries);
+        entries.resize(skipped, T::default());
+        entries.extend(from.take(len));
+        assert_eq!(entries.len(), skipped + len, "an iterator of {len}");
+        Lines { skipped, entries }
+    }
+
+    /// Takes a new length and keeps the storage if it is large enough; the contents mean nothing until they are written.
+    pub fn reshape(&mut self, len: usize) {
+        if self.skipped + len > self.entries.capacity() {
+            *self = Lines::default();
+            *self = Lines::zeros(len);
+        }
+        self.entries.resize(self.skipped + len, T::default());
+    }
+}
+
+/// How many entries lie before the first line.
+fn skipped<T>(entries: &[T]) -> usize {
+    entries.as_ptr().align_offset(64).min(64 / size_of::<T>())
+}
+
+impl<T> From<Vec<T>> for Lines<T> {
+    /// Takes a vector as it is, wherever it starts.
+    fn from(entries: Vec<T>) -> Lines<T> {
+        Lines { skipped: 0, entries }
+    }
+}
+
+impl<T> Deref for Lines<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.entries[self.skipped..]
+    }
+}
+
+impl<T> DerefMut for Lines<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.entries[self.skipped..]
+    }
+}
+
+impl<T: Copy + Default> Clone for Lines<T> {
+    fn clone(&self) -> Lines<T> {
+        Lines::collect(self.len(), self.iter().copied())
+    }
+}
+
+impl<T: Debug> Debug for Lines<T> {
+    /// What is equal reads the same, wherever it lies.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: PartialEq> PartialEq for Lines<T> {
+    fn eq(&self, other: &Lines<T>) -> bool {
+        **self == **other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_starts_at_a_cache_line() {
+        for len in [0, 1, 15, 16, 17, 1000, 1 << 20] {
+            let mut lines = Lines::collect(len, (0..len).map(|at| at as f32));
+            for lines in [&lines, &lines.clone(), &Lines::zeros(len)] {
+                assert_eq!((lines.len(), lines.as_ptr() as usize % 64), (len, 0));
+            }
+            assert_eq!(lines, Lines::from((0..len).map(|at| at as f32).collect::<Vec<_>>()));
+            lines.reshape(len / 2);
+            lines.reshape(3 * len);
+            assert_eq!((lines.len(), lines.as_ptr() as usize % 64), (3 * len, 0));
+        }
+    }
 }

@@ -2,62 +2,11 @@
 //! pairs send it, so there is no scatter, no atomic, and no tensor with a row per pair.
 
 use super::dispatch::simd;
+use super::fold::{LANES, fold, lane_products};
+use super::incidence::Incidence;
 use super::logistic::cross_entropies;
-use super::normalize::{normalize, project};
-use super::{Matrix, dot, entries, for_column_blocks, for_row_blocks, for_two_row_blocks};
-
-/// Pairs by node: for every end of every pair, who is at the other end.
-#[derive(Debug, Default)]
-pub struct Incidence {
-    offsets: Vec<u32>,
-    others: Vec<u32>,
-    /// The pair behind each entry of `others`, for those who ask.
-    pairs: Option<Vec<u32>>,
-}
-
-impl Incidence {
-    /// One that also remembers which pair an entry belongs to.
-    pub fn with_pairs() -> Incidence {
-        Incidence { pairs: Some(Vec::new()), ..Incidence::default() }
-    }
-
-    /// Sorts the ends of `pairs` by node and keeps the storage of the last time.
-    pub fn rebuild(&mut self, num_nodes: usize, pairs: &[[u32; 2]]) {
-        assert!(pairs.len() <= u32::MAX as usize / 2, "more pairs than 32 bits can number");
-        self.offsets.clear();
-        self.offsets.resize(num_nodes + 2, 0);
-        pairs.iter().flatten().for_each(|&node| self.offsets[node as usize + 2] += 1);
-        (2..num_nodes + 2).for_each(|at| self.offsets[at] += self.offsets[at - 1]);
-        self.others.resize(2 * pairs.len(), 0);
-        if let Some(numbers) = &mut self.pairs {
-            numbers.resize(2 * pairs.len(), 0);
-        }
-        for (pair, &[a, b]) in pairs.iter().enumerate() {
-            for (node, other) in [(a, b), (b, a)] {
-                // One place ahead while filling, which leaves the offsets right at the end.
-                let slot = &mut self.offsets[node as usize + 1];
-                self.others[*slot as usize] = other;
-                if let Some(numbers) = &mut self.pairs {
-                    numbers[*slot as usize] = pair as u32;
-                }
-                *slot += 1;
-            }
-        }
-        self.offsets.truncate(num_nodes + 1);
-    }
-
-    /// Number of pairs.
-    pub fn num_pairs(&self) -> usize {
-        self.others.len() / 2
-    }
-
-    fn range(&self, node: usize) -> std::ops::Range<usize> {
-        self.offsets[node] as usize..self.offsets[node + 1] as usize
-    }
-}
-
-/// Pairs of one node whose losses are computed together.
-const AT_ONCE: usize = 16;
+use super::normalize::{length, normalize, project};
+use super::{Matrix, NEAR, entries, for_column_blocks, for_row_blocks, for_two_row_blocks, prefetch};
 
 /// Whether rows are scaled to length one before their inner product is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,68 +24,161 @@ pub struct PairLoss {
     pub positive: Incidence,
     /// Pairs that should score low.
     pub negative: Incidence,
-    unit: Matrix,
-    losses: Vec<f64>,
+    buffers: Buffers,
 }
 
 impl PairLoss {
     /// The mean loss; its gradient with respect to `h` goes to `gradient`.
     pub fn loss(&mut self, h: &Matrix, scale: Scale, gradient: &mut Matrix) -> f64 {
         let [rows, width] = h.shape();
+        let mut buffers = std::mem::take(&mut self.buffers);
         let z = match scale {
             Scale::Raw => h,
             Scale::Unit => {
-                normalize(h, &mut self.unit);
-                &self.unit
+                normalize(h, &mut buffers.unit, &mut buffers.scales);
+                &buffers.unit
             }
         };
         gradient.reshape(rows, width);
-        self.losses.resize(rows, 0.0);
+        buffers.losses.resize(rows, 0.0);
         let num_pairs = self.positive.num_pairs() + self.negative.num_pairs();
         let share = 1.0 / num_pairs as f32;
-        let (positive, negative) = (&self.positive, &self.negative);
         let cost = 4 * width * num_pairs / rows.max(1);
-        for_two_row_blocks(gradient.data_mut(), width, &mut self.losses, 1, cost, |first, rows, losses| {
-            gather(z, h, scale, positive, negative, share, first, rows, losses);
+        for_two_row_blocks(gradient.data_mut(), width, &mut buffers.losses, 1, cost, |first, rows, losses| {
+            self.gather(z, share, first, rows, losses);
+            if scale == Scale::Unit {
+                project(z, &buffers.scales, first, rows);
+            }
         });
         // Both ends of a pair report its loss.
-        0.5 * self.losses.iter().sum::<f64>() / num_pairs as f64
+        let loss = 0.5 * buffers.losses.iter().sum::<f64>() / num_pairs as f64;
+        self.buffers = buffers;
+        loss
+    }
+}
+
+/// What is used again for the next loss.
+#[derive(Debug, Default)]
+struct Buffers {
+    unit: Matrix,
+    /// What the rows were scaled by.
+    scales: Vec<f32>,
+    /// By node.
+    losses: Vec<f64>,
+}
+
+/// Ends of pairs whose scores are computed together: enough that none waits for another, few enough for the nearest cache.
+const AT_ONCE: usize = 256;
+
+/// Some of the pairs of one node.
+#[derive(Clone, Copy)]
+struct Bunch<'a> {
+    node: usize,
+    others: &'a [u32],
+}
+
+/// Pairs of consecutive nodes that are scored together, and what is known of them.
+struct Group<'a> {
+    bunches: [Bunch<'a>; AT_ONCE],
+    num_bunches: usize,
+    num_ends: usize,
+    labels: [f32; AT_ONCE],
+    /// Partial sums of the inner products.
+    parts: [[f32; LANES]; AT_ONCE],
+    /// Scores, then the derivative of the loss by them.
+    scores: [f32; AT_ONCE],
+}
+
+impl Group<'_> {
+    fn new() -> Self {
+        Group {
+            bunches: [Bunch { node: 0, others: &[] }; AT_ONCE],
+            num_bunches: 0,
+            num_ends: 0,
+            labels: [0.0; AT_ONCE],
+            parts: [[0.0; LANES]; AT_ONCE],
+            scores: [0.0; AT_ONCE],
+        }
+    }
+}
+
+impl PairLoss {
+    /// Losses and gradients of consecutive nodes, `first` and those behind it.
+    fn gather(&self, z: &Matrix, share: f32, first: usize, rows: &mut [f32], losses: &mut [f64]) {
+        rows.fill(0.0);
+        let far = size_of_val(z.data()) > NEAR;
+        let mut group = Group::new();
+        for (at, loss) in losses.iter_mut().enumerate() {
+            *loss = 0.0;
+            for (pairs, label) in [(&self.positive, 1.0), (&self.negative, 0.0)] {
+                let mut others = pairs.others(first + at);
+                while !others.is_empty() {
+                    if group.num_ends == AT_ONCE {
+                        *loss += judge(&mut group, z, share, first, rows);
+                    }
+                    let (now, later) = others.split_at(others.len().min(AT_ONCE - group.num_ends));
+                    group.labels[group.num_ends..][..now.len()].fill(label);
+                    group.bunches[group.num_bunches] = Bunch { node: first + at, others: now };
+                    group.num_bunches += 1;
+                    group.num_ends += now.len();
+                    if far {
+                        // They are read when the group is full.
+                        now.iter().for_each(|&other| prefetch(z.data(), other as usize * z.cols(), z.cols()));
+                    }
+                    others = later;
+                }
+            }
+        }
+        if let Some(loss) = losses.last_mut() {
+            *loss += judge(&mut group, z, share, first, rows);
+        }
     }
 }
 
 simd! {
-    fn gather(
-        z: &Matrix, h: &Matrix, scale: Scale, positive: &Incidence, negative: &Incidence, share: f32, first: usize,
-        rows: &mut [f32], losses: &mut [f64],
-    ) {
-        for (at, (g, loss)) in rows.chunks_exact_mut(z.cols()).zip(losses).enumerate() {
-            let i = first + at;
-            g.fill(0.0);
-            *loss = 0.0;
-            for (pairs, label) in [(positive, 1.0f32), (negative, 0.0)] {
-                for others in pairs.others[pairs.range(i)].chunks(AT_ONCE) {
-                    let mut scores = [0.0; AT_ONCE];
-                    for (score, &j) in scores.iter_mut().zip(others) {
-                        *score = dot(z.row(i), z.row(j as usize));
-                    }
-                    let (pair_losses, slopes) = cross_entropies(&scores, label);
-                    for pair_loss in &pair_losses[..others.len()] {
-                        *loss += f64::from(*pair_loss);
-                    }
-                    let scales = slopes.map(|slope| slope * share);
-                    for_column_blocks!(z.cols(), column => add_rows(z, others, &scales, column, g));
-                }
-            }
-            if scale == Scale::Unit {
-                project(h.row(i), z.row(i), g);
+    /// The loss of a group, whose gradient is added to `rows`, of which the first belongs to node `first`.
+    fn judge(group: &mut Group<'_>, z: &Matrix, share: f32, first: usize, rows: &mut [f32]) -> f64 {
+        let (width, bunches) = (z.cols(), &group.bunches[..group.num_bunches]);
+        let mut end = 0;
+        for bunch in bunches {
+            let a = z.row(bunch.node);
+            for &other in bunch.others {
+                group.parts[end] = lane_products(a, z.row(other as usize));
+                end += 1;
             }
         }
+        // Whole blocks of sixteen: what is beyond the last end is folded along and not used.
+        let filled = group.num_ends.next_multiple_of(LANES);
+        fold(&group.parts[..filled], &mut group.scores[..filled]);
+        let mut sums = [0.0; LANES];
+        let blocks = group.scores[..filled].as_chunks_mut::<LANES>().0;
+        for (block, (scores, labels)) in blocks.iter_mut().zip(group.labels.as_chunks::<LANES>().0).enumerate() {
+            let (losses, slopes) = cross_entropies(scores, labels);
+            for lane in 0..LANES {
+                let counts = block * LANES + lane < group.num_ends;
+                sums[lane] += if counts { f64::from(losses[lane]) } else { 0.0 };
+                scores[lane] = slopes[lane] * share;
+            }
+        }
+        let mut slopes = &group.scores[..group.num_ends];
+        for bunch in bunches {
+            let (now, later) = slopes.split_at(bunch.others.len());
+            let g = &mut rows[(bunch.node - first) * width..][..width];
+            for_column_blocks!(width, column => add_rows(z, bunch.others, now, column, g));
+            slopes = later;
+        }
+        (group.num_bunches, group.num_ends) = (0, 0);
+        let mut loss = 0.0;
+        for sum in sums {
+            loss += sum;
+        }
+        loss
     }
 }
 
 /// `g += Σ_j scale_j z_j`, `B` columns of it, in registers.
 #[inline(always)]
-fn add_rows<const B: usize>(z: &Matrix, others: &[u32], scales: &[f32; AT_ONCE], column: usize, g: &mut [f32]) {
+fn add_rows<const B: usize>(z: &Matrix, others: &[u32], scales: &[f32], column: usize, g: &mut [f32]) {
     let mut sum = *entries::<B>(g, column);
     for (&j, scale) in others.iter().zip(scales) {
         let z = entries::<B>(z.data(), j as usize * z.cols() + column);
@@ -147,23 +189,34 @@ fn add_rows<const B: usize>(z: &Matrix, others: &[u32], scales: &[f32; AT_ONCE],
     g[column..][..B].copy_from_slice(&sum);
 }
 
-/// The score of every pair, in order.
-pub fn scores(h: &Matrix, pairs: &[[u32; 2]], scale: Scale, unit: &mut Matrix, out: &mut Vec<f32>) {
-    let z = match scale {
-        Scale::Raw => h,
-        Scale::Unit => {
-            normalize(h, unit);
-            unit
-        }
-    };
+/// The score of every pair, in order. Lengths are taken of those rows alone that are asked about.
+pub fn scores(h: &Matrix, pairs: &[[u32; 2]], scale: Scale, out: &mut Vec<f32>) {
     out.resize(pairs.len(), 0.0);
-    for_row_blocks(out, 1, 2 * h.cols(), |first, scores| score_block(z, &pairs[first..][..scores.len()], scores));
+    for_row_blocks(out, 1, 4 * h.cols(), |first, scores| {
+        score_some(h, &pairs[first..][..scores.len()], scale, scores);
+    });
 }
 
 simd! {
-    fn score_block(z: &Matrix, pairs: &[[u32; 2]], scores: &mut [f32]) {
-        for (score, &[i, j]) in scores.iter_mut().zip(pairs) {
-            *score = dot(z.row(i as usize), z.row(j as usize));
+    fn score_some(h: &Matrix, pairs: &[[u32; 2]], scale: Scale, scores: &mut [f32]) {
+        for (pairs, scores) in pairs.chunks(LANES).zip(scores.chunks_mut(LANES)) {
+            let mut parts = [[[0.0; LANES]; LANES]; 3];
+            for (at, &[i, j]) in pairs.iter().enumerate() {
+                let (a, b) = (h.row(i as usize), h.row(j as usize));
+                parts[0][at] = lane_products(a, b);
+                if scale == Scale::Unit {
+                    parts[1][at] = lane_products(a, a);
+                    parts[2][at] = lane_products(b, b);
+                }
+            }
+            let mut sums = [[0.0; LANES]; 3];
+            for (parts, sums) in parts.iter().zip(&mut sums) {
+                fold(parts, sums);
+            }
+            for (at, score) in scores.iter_mut().enumerate() {
+                let lengths = length(sums[1][at]) * length(sums[2][at]);
+                *score = if scale == Scale::Unit { sums[0][at] / lengths } else { sums[0][at] };
+            }
         }
     }
 }
@@ -172,31 +225,73 @@ simd! {
 pub fn hadamard(h: &Matrix, pairs: &[[u32; 2]], out: &mut Matrix) {
     let width = h.cols();
     out.reshape(pairs.len(), width);
-    for_row_blocks(out.data_mut(), width, 2 * width, |first, rows| {
+    for_row_blocks(out.data_mut(), width, 2 * width, |first, rows| hadamard_rows(h, &pairs[first..], rows));
+}
+
+/// Pairs between the one that is computed and the one whose rows are asked for.
+const AHEAD: usize = 4;
+
+simd! {
+    fn hadamard_rows(h: &Matrix, pairs: &[[u32; 2]], rows: &mut [f32]) {
+        let width = h.cols();
         for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-            let [i, j] = pairs[first + at];
-            let (a, b) = (h.row(i as usize), h.row(j as usize));
-            row.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (a, b))| *out = a * b);
+            if let Some(later) = pairs.get(at + AHEAD) {
+                for &node in later {
+                    prefetch(h.data(), node as usize * width, width);
+                }
+            }
+            let [i, j] = pairs[at];
+            for ((out, a), b) in row.iter_mut().zip(h.row(i as usize)).zip(h.row(j as usize)) {
+                *out = a * b;
+            }
         }
-    });
+    }
 }
 
 /// The gradient of `hadamard` with respect to `h`: `g_i = Σ_(p∋i) gradient_p ⊙ h_j`.
 pub fn hadamard_gradient(h: &Matrix, incidence: &Incidence, pair_gradient: &Matrix, gradient: &mut Matrix) {
     let [rows, width] = h.shape();
-    let pairs = incidence.pairs.as_ref().expect("an incidence that remembers its pairs");
     gradient.reshape(rows, width);
     let cost = width * (1 + 4 * incidence.num_pairs() / rows.max(1));
     for_row_blocks(gradient.data_mut(), width, cost, |first, rows| {
-        for (at, g) in rows.chunks_exact_mut(width).enumerate() {
-            g.fill(0.0);
-            for entry in incidence.range(first + at) {
-                let (other, pair) = (incidence.others[entry] as usize, pairs[entry] as usize);
-                let sent = h.row(other).iter().zip(pair_gradient.row(pair));
-                g.iter_mut().zip(sent).for_each(|(g, (h, p))| *g += h * p);
-            }
-        }
+        gather_products(h, incidence, pair_gradient, first, rows);
     });
+}
+
+simd! {
+    fn gather_products(h: &Matrix, incidence: &Incidence, pair_gradient: &Matrix, first: usize, rows: &mut [f32]) {
+        let width = h.cols();
+        for (at, g) in rows.chunks_exact_mut(width).enumerate() {
+            let (others, pairs) = (incidence.others(first + at), incidence.pairs(first + at));
+            for (&other, &pair) in others.iter().zip(pairs) {
+                prefetch(h.data(), other as usize * width, width);
+                prefetch(pair_gradient.data(), pair as usize * width, width);
+            }
+            for_column_blocks!(width, column => add_products(h, others, pair_gradient, pairs, column, g));
+        }
+    }
+}
+
+/// `g = Σ_p h_j ⊙ gradient_p`, `B` columns of it, in registers.
+#[inline(always)]
+fn add_products<const B: usize>(
+    h: &Matrix,
+    others: &[u32],
+    pair_gradient: &Matrix,
+    pairs: &[u32],
+    column: usize,
+    g: &mut [f32],
+) {
+    let width = h.cols();
+    let mut sum = [0.0; B];
+    for (&other, &pair) in others.iter().zip(pairs) {
+        let a = entries::<B>(h.data(), other as usize * width + column);
+        let b = entries::<B>(pair_gradient.data(), pair as usize * width + column);
+        for c in 0..B {
+            sum[c] += a[c] * b[c];
+        }
+    }
+    g[column..][..B].copy_from_slice(&sum);
 }
 
 #[cfg(test)]
@@ -215,6 +310,54 @@ mod tests {
             loss.positive.rebuild(5, &POSITIVE);
             loss.negative.rebuild(5, &NEGATIVE);
             check_loss_gradient([5, 3], |h, gradient| loss.loss(h, scale, gradient));
+        }
+    }
+
+    #[test]
+    fn a_node_of_many_pairs_is_judged_in_several_groups() {
+        // Node 0 is in 700 pairs of either kind, which fill groups up to their last place and beyond.
+        let positive: Vec<[u32; 2]> = (0..700).map(|p| [0, 1 + p % 30]).collect();
+        let negative: Vec<[u32; 2]> = (0..700).map(|p| [p % 31, 0]).collect();
+        for width in [3, 32, 40, 64] {
+            let h = Matrix::from_fn(31, width, |i, c| ((i * 7 + c * 5) % 11) as f32 * 0.1 - 0.45);
+            let mut loss = PairLoss::default();
+            loss.positive.rebuild(31, &positive);
+            loss.negative.rebuild(31, &negative);
+            let mut gradient = Matrix::default();
+            let found = loss.loss(&h, Scale::Raw, &mut gradient);
+            let (mut sum, mut expected) = (0.0, vec![0f64; 31 * width]);
+            for (pairs, label) in [(&positive, 1.0), (&negative, 0.0)] {
+                for &[i, j] in pairs {
+                    let (i, j) = (i as usize, j as usize);
+                    let s: f64 = h.row(i).iter().zip(h.row(j)).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+                    let p = 1.0 / (1.0 + (-s).exp());
+                    sum -= if label > 0.5 { p.ln() } else { (1.0 - p).ln() };
+                    for c in 0..width {
+                        expected[i * width + c] += (p - label) / 1400.0 * f64::from(h.row(j)[c]);
+                        expected[j * width + c] += (p - label) / 1400.0 * f64::from(h.row(i)[c]);
+                    }
+                }
+            }
+            assert!((found - sum / 1400.0).abs() < 1e-5, "width {width}: {found} {}", sum / 1400.0);
+            let near = |(&a, &b): (&f32, &f64)| (f64::from(a) - b).abs() < 1e-5;
+            assert!(gradient.data().iter().zip(&expected).all(near), "width {width}");
+        }
+    }
+
+    #[test]
+    fn scores_of_unit_rows_are_cosines() {
+        let h = Matrix::from_fn(6, 20, |i, c| if i == 5 { 0.0 } else { ((i * 3 + c * 5) % 7) as f32 - 2.5 });
+        let pairs: Vec<[u32; 2]> = (0..6).flat_map(|i| (0..6).map(move |j| [i, j])).collect();
+        let (mut raw, mut unit) = (Vec::new(), Vec::new());
+        scores(&h, &pairs, Scale::Raw, &mut raw);
+        scores(&h, &pairs, Scale::Unit, &mut unit);
+        for (at, &[i, j]) in pairs.iter().enumerate() {
+            let dot = |i: u32, j: u32| -> f64 {
+                h.row(i as usize).iter().zip(h.row(j as usize)).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+            };
+            let cosine = dot(i, j) / (dot(i, i).sqrt() * dot(j, j).sqrt()).max(1e-24);
+            assert!((f64::from(raw[at]) - dot(i, j)).abs() < 1e-4);
+            assert!((f64::from(unit[at]) - cosine).abs() < 1e-6, "{i}, {j}: {} {cosine}", unit[at]);
         }
     }
 

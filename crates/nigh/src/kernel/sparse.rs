@@ -1,8 +1,8 @@
 //! `Y = F W` with sparse features: bags of words stay bags of words.
 
 use super::dispatch::simd;
-use super::dropout::Mask;
-use super::{Matrix, entries, for_column_blocks, for_row_blocks};
+use super::dropout::{LANES, Mask};
+use super::{Matrix, NEAR, entries, for_column_blocks, for_row_blocks, prefetch};
 use crate::error::{Error, Result};
 use crate::seeds::Stream;
 use crate::tape::{Gradients, Inputs, Operation, Pass};
@@ -108,57 +108,105 @@ impl Compressed {
         Compressed { offsets, indices, values }
     }
 
-    /// `y = C x`, with every entry times its `factor(row, column)`.
-    fn times(&self, x: &Matrix, y: &mut Matrix, factor: &Factor<'_>) {
+    /// `y = C x`, without the entries that are dropped.
+    fn times(&self, x: &Matrix, y: &mut Matrix, dropped: Option<Dropped<'_>>) {
         let (rows, width) = (self.offsets.len() - 1, x.cols());
         y.reshape(rows, width);
         let cost = width * (1 + self.values.len() / rows.max(1));
-        for_row_blocks(y.data_mut(), width, cost, |first, rows| match factor {
+        for_row_blocks(y.data_mut(), width, cost, |first, rows| match dropped {
             None => gather(self, x, width, first, rows),
-            Some(factor) => gather_some(self, x, *factor, width, first, rows),
+            Some(dropped) => gather_kept(self, x, dropped, width, first, rows),
         });
     }
 }
 
-/// By what an entry is multiplied, given its row and its column; one, if there is none.
-type Factor<'a> = Option<&'a (dyn Fn(usize, usize) -> f32 + Sync)>;
+/// Which entries a product leaves out.
+#[derive(Clone, Copy)]
+struct Dropped<'a> {
+    mask: &'a Mask,
+    stream: Stream,
+    /// Whether what the product takes for rows are the columns of the matrix that the mask belongs to.
+    transposed: bool,
+}
+
+/// Entries whose random numbers are drawn together, as far as whole rows go: short rows leave no lane idle.
+const ENTRIES: usize = 512;
 
 simd! {
     fn gather(c: &Compressed, x: &Matrix, width: usize, first: usize, rows: &mut [f32]) {
+        let far = size_of_val(x.data()) > NEAR;
         for (at, y) in rows.chunks_exact_mut(width).enumerate() {
             let row = c.offsets[first + at]..c.offsets[first + at + 1];
+            let later = if far { c.indices.get(row.start + AHEAD..).unwrap_or(&[]) } else { &[] };
             let (indices, values) = (&c.indices[row.clone()], &c.values[row]);
-            for_column_blocks!(width, column => block(indices, values, x.data(), width, column, y));
+            for_column_blocks!(width, column => block(indices, values, later, x.data(), width, column, y));
         }
     }
 }
+
+/// Entries between the one that is added and the one whose row is asked for.
+const AHEAD: usize = 16;
 
 simd! {
-    fn gather_some(
-        c: &Compressed, x: &Matrix, factor: &(dyn Fn(usize, usize) -> f32 + Sync), width: usize, first: usize,
-        rows: &mut [f32],
-    ) {
+    fn gather_kept(c: &Compressed, x: &Matrix, dropped: Dropped<'_>, width: usize, first: usize, rows: &mut [f32]) {
+        let Dropped { mask, stream, transposed } = dropped;
+        let (mut addresses, mut columns, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let (mut indices, mut values) = (Vec::new(), Vec::new());
-        for (at, y) in rows.chunks_exact_mut(width).enumerate() {
-            indices.clear();
-            values.clear();
-            for entry in c.offsets[first + at]..c.offsets[first + at + 1] {
-                let factor = factor(first + at, c.indices[entry] as usize);
-                if factor != 0.0 {
-                    indices.push(c.indices[entry]);
-                    values.push(factor * c.values[entry]);
+        let last = first + rows.len() / width;
+        let mut row = first;
+        while row < last {
+            let from = row;
+            addresses.clear();
+            columns.clear();
+            while row < last && (row == from || addresses.len() < ENTRIES) {
+                for &index in &c.indices[c.offsets[row]..c.offsets[row + 1]] {
+                    let (row, column) = if transposed { (index, row as u32) } else { (row as u32, index) };
+                    addresses.push(mask.address(row as usize));
+                    columns.push(column);
                 }
+                row += 1;
             }
-            for_column_blocks!(width, column => block(&indices, &values, x.data(), width, column, y));
+            let padded = columns.len().next_multiple_of(LANES);
+            addresses.resize(padded, 0);
+            columns.resize(padded, 0);
+            kept.resize(padded, false);
+            indices.resize(padded, 0);
+            values.resize(padded, 0.0);
+            mask.keeps(stream, &addresses, &columns, &mut kept);
+            let start = c.offsets[from];
+            for row in from..row {
+                let entries = c.offsets[row]..c.offsets[row + 1];
+                let kept = &kept[entries.start - start..entries.end - start];
+                let mut count = 0;
+                for ((&index, &value), &kept) in c.indices[entries.clone()].iter().zip(&c.values[entries]).zip(kept) {
+                    // What is dropped is written as well, and then written over: no branch to guess wrong.
+                    (indices[count], values[count]) = (index, mask.scale() * value);
+                    count += usize::from(kept);
+                }
+                let (indices, values) = (&indices[..count], &values[..count]);
+                let y = &mut rows[(row - first) * width..][..width];
+                for_column_blocks!(width, column => block(indices, values, &[], x.data(), width, column, y));
+            }
         }
     }
 }
 
-/// `B` columns of one row, summed in registers in the order of its entries.
+/// `B` columns of one row, summed in registers in the order of its entries; `later` are the indices of entries to come.
 #[inline(always)]
-fn block<const B: usize>(indices: &[u32], values: &[f32], x: &[f32], width: usize, column: usize, y: &mut [f32]) {
+fn block<const B: usize>(
+    indices: &[u32],
+    values: &[f32],
+    later: &[u32],
+    x: &[f32],
+    width: usize,
+    column: usize,
+    y: &mut [f32],
+) {
     let mut sum = [0.0; B];
-    for (&index, &value) in indices.iter().zip(values) {
+    for (at, (&index, &value)) in indices.iter().zip(values).enumerate() {
+        if let Some(&index) = later.get(at) {
+            prefetch(x, index as usize * width + column, B);
+        }
         let x = entries::<B>(x, index as usize * width + column);
         for c in 0..B {
             sum[c] += value * x[c];
@@ -186,27 +234,22 @@ impl SparseProduct {
     pub(crate) fn masked(self, mask: Mask) -> SparseProduct {
         SparseProduct { mask: Some(mask), ..self }
     }
+
+    fn dropped(&self, transposed: bool) -> Option<Dropped<'_>> {
+        self.mask.as_ref().zip(self.stream).map(|(mask, stream)| Dropped { mask, stream, transposed })
+    }
 }
 
 impl Operation for SparseProduct {
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
         self.stream = self.mask.as_ref().and_then(|mask| mask.stream(pass));
-        match (&self.mask, self.stream) {
-            (Some(mask), Some(stream)) => {
-                self.matrix.by_row.times(inputs.get(0), output, &Some(&|row, column| mask.factor(stream, row, column)))
-            }
-            _ => self.matrix.by_row.times(inputs.get(0), output, &None),
-        }
+        self.matrix.by_row.times(inputs.get(0), output, self.dropped(false));
     }
 
     fn backward(&mut self, _: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
         // dW = F^T G.
-        let Some(dw) = wanted.get(0) else { return };
-        match (&self.mask, self.stream) {
-            (Some(mask), Some(stream)) => {
-                self.matrix.by_col.times(gradient, dw, &Some(&|column, row| mask.factor(stream, row, column)))
-            }
-            _ => self.matrix.by_col.times(gradient, dw, &None),
+        if let Some(dw) = wanted.get(0) {
+            self.matrix.by_col.times(gradient, dw, self.dropped(true));
         }
     }
 }

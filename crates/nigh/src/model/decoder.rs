@@ -5,8 +5,9 @@ use crate::graph::Graph;
 use crate::kernel::Matrix;
 use crate::kernel::cross_entropies;
 use crate::kernel::dropout::ReluDropout;
+use crate::kernel::incidence::Incidence;
 use crate::kernel::linear::Linear;
-use crate::kernel::pairs::{self, Incidence, PairLoss, Scale};
+use crate::kernel::pairs::{self, PairLoss, Scale};
 use crate::names::named;
 use crate::seeds::Seeds;
 use crate::tape::{Pass, Tape, Var, Weights};
@@ -36,7 +37,6 @@ pub struct PairDecoder {
     heuristic: Option<Heuristic>,
     loss: PairLoss,
     predictor: Option<Predictor>,
-    unit: Matrix,
     scores: Vec<f32>,
 }
 
@@ -47,39 +47,35 @@ impl PairDecoder {
         let width = model.representation_width();
         let predictor = (decoder == Decoder::HadamardMlp).then(|| Predictor::record(&mut model.weights, &shape, width));
         let heuristic = model.architecture().heuristic;
-        PairDecoder {
-            decoder,
-            heuristic,
-            loss: PairLoss::default(),
-            predictor,
-            unit: Matrix::default(),
-            scores: Vec::new(),
-        }
+        PairDecoder { decoder, heuristic, loss: PairLoss::default(), predictor, scores: Vec::new() }
     }
 
     /// Sets the pairs that should score high, for all losses to come.
     pub fn expect(&mut self, num_nodes: usize, positive: &[[u32; 2]]) {
         match &mut self.predictor {
-            Some(predictor) => predictor.positive = positive.to_vec(),
+            Some(predictor) => {
+                predictor.positive.clear();
+                predictor.positive.extend_from_slice(positive);
+            }
             None => self.loss.positive.rebuild(num_nodes, positive),
         }
     }
 
-    /// Mean binary cross-entropy over the expected pairs and as many `negative` ones. The gradient goes to `gradient`
-    /// and, for the predictor's own weights, to `weights`.
-    pub fn loss(
-        &mut self,
-        h: &Matrix,
-        negative: &[[u32; 2]],
-        weights: &mut Weights,
-        pass: &Pass,
-        gradient: &mut Matrix,
-    ) -> f64 {
-        if let Some(predictor) = &mut self.predictor {
-            return predictor.loss(h, negative, weights, pass, gradient);
+    /// Sets the pairs that should score low, for the loss to come. Does not need `H`, so both can be made at once.
+    pub fn oppose(&mut self, num_nodes: usize, negative: &[[u32; 2]]) {
+        match &mut self.predictor {
+            Some(predictor) => predictor.oppose(num_nodes, negative),
+            None => self.loss.negative.rebuild(num_nodes, negative),
         }
-        self.loss.negative.rebuild(h.rows(), negative);
-        self.loss.loss(h, self.scale(), gradient)
+    }
+
+    /// Mean binary cross-entropy over the pairs that are expected and opposed. The gradient goes to `gradient` and, for the
+    /// predictor's own weights, to `weights`.
+    pub fn loss(&mut self, h: &Matrix, weights: &mut Weights, pass: &Pass, gradient: &mut Matrix) -> f64 {
+        match &mut self.predictor {
+            Some(predictor) => predictor.loss(h, weights, pass, gradient),
+            None => self.loss.loss(h, self.scale(), gradient),
+        }
     }
 
     /// The score of every pair, in order; `graph` is what message passing may see.
@@ -93,7 +89,7 @@ impl PairDecoder {
             }
         } else {
             let scale = self.scale();
-            pairs::scores(h, pairs, scale, &mut self.unit, &mut self.scores);
+            pairs::scores(h, pairs, scale, &mut self.scores);
         }
         &self.scores
     }
@@ -143,18 +139,14 @@ impl Predictor {
         }
     }
 
-    fn loss(
-        &mut self,
-        h: &Matrix,
-        negative: &[[u32; 2]],
-        weights: &mut Weights,
-        pass: &Pass,
-        gradient: &mut Matrix,
-    ) -> f64 {
+    fn oppose(&mut self, num_nodes: usize, negative: &[[u32; 2]]) {
         self.pairs.clear();
         self.pairs.extend_from_slice(&self.positive);
         self.pairs.extend_from_slice(negative);
-        self.incidence.rebuild(h.rows(), &self.pairs);
+        self.incidence.rebuild(num_nodes, &self.pairs);
+    }
+
+    fn loss(&mut self, h: &Matrix, weights: &mut Weights, pass: &Pass, gradient: &mut Matrix) -> f64 {
         pairs::hadamard(h, &self.pairs, self.tape.value_mut(self.product));
         self.tape.forward(weights, pass);
         let (scores, slopes) = self.tape.output_and_gradient(self.score);
@@ -163,7 +155,7 @@ impl Predictor {
         let mut loss = 0.0;
         for (pair, (&score, slope)) in scores.data().iter().zip(slopes.data_mut()).enumerate() {
             let label = if pair < self.positive.len() { 1.0 } else { 0.0 };
-            let ([pair_loss], [pair_slope]) = cross_entropies(&[score], label);
+            let ([pair_loss], [pair_slope]) = cross_entropies(&[score], &[label]);
             loss += f64::from(pair_loss);
             *slope = pair_slope * share;
         }

@@ -16,6 +16,7 @@ use crate::encoder::{Encoder, Input, Piece, Scope};
 use crate::error::{Error, Result};
 use crate::graph::{eigen, order_by};
 use crate::kernel::Matrix;
+use crate::kernel::half::Storage;
 use crate::kernel::normalize::NormalizeRows;
 use crate::seeds::Seeds;
 use crate::source::{Node2Vec, Refresh, Signal, SignalScale, Source, Stochastic};
@@ -82,6 +83,8 @@ pub struct Shape {
     pub num_ids: usize,
     /// `K`: propagation steps, or layers.
     pub hops: usize,
+    /// How rows are stored between hops.
+    pub hop_storage: Storage,
     /// Width of hidden layers and of the representation.
     pub width: usize,
     /// Share of entries dropped between layers.
@@ -106,6 +109,7 @@ impl Default for Shape {
             num_classes: None,
             num_ids: 0,
             hops: 2,
+            hop_storage: Storage::Single,
             width: 32,
             dropout: 0.5,
             signal: Signal::Gaussian,
@@ -136,6 +140,7 @@ pub struct Recording {
     /// The number of columns of the output.
     width: usize,
     graph: u64,
+    is_restricted: bool,
 }
 
 impl Model {
@@ -195,13 +200,13 @@ impl Model {
             }
             let (mut x, width) = branch.encoder.encode(&mut scope, input);
             if branch.unit_rows {
-                x = tape.push(NormalizeRows, &[x]);
+                x = tape.push(NormalizeRows::default(), &[x]);
             }
             branches.push((x, width));
         }
         let head = self.architecture.head;
         let (output, width) = head.record(&mut self.scope(&mut tape, view, "head".into()), &branches);
-        Recording { tape, output, width, graph: view.graph }
+        Recording { tape, output, width, graph: view.graph, is_restricted: false }
     }
 
     /// Where the last layer of the model, or one on the way to it, is recorded.
@@ -214,6 +219,7 @@ impl Model {
             addresses: view.addresses.clone(),
             prefix,
             hops: shape.hops,
+            hop_storage: shape.hop_storage,
             hidden: shape.width,
             width: shape.num_classes.unwrap_or(shape.width),
             classifies: shape.num_classes.is_some(),
@@ -281,6 +287,20 @@ fn eigenvectors(view: &View, count: usize, seeds: Seeds) -> Matrix {
 impl Recording {
     fn pass(&self, model: &Model, training: bool, draw: u64) -> Pass {
         Pass { training, seeds: model.seeds, graph: self.graph, draw }
+    }
+
+    /// Whether `H` can be computed for some nodes alone: message passing comes before all that is learnt.
+    pub fn can_restrict(&self) -> bool {
+        self.tape.can_restrict()
+    }
+
+    /// From now on `H` has these nodes for rows, in this order; or all nodes again.
+    pub fn restrict(&mut self, model: &Model, nodes: Option<&[u32]>) {
+        if nodes.is_some() || self.is_restricted {
+            let pass = self.pass(model, true, 0);
+            self.tape.restrict(nodes, &model.weights, &pass);
+            self.is_restricted = nodes.is_some();
+        }
     }
 
     /// Computes `H` for a training step, with dropout.

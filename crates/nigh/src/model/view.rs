@@ -44,6 +44,14 @@ impl View {
         View { addresses, ..self }
     }
 
+    /// The same graph with its nodes in another order; they keep their addresses, so that the same is drawn for them.
+    pub fn permute(&self, order: &[u32]) -> Result<View> {
+        let graph = self.graph().permute(order)?;
+        let addresses = order.iter().map(|&node| self.addresses[node as usize]).collect::<Arc<[u32]>>();
+        let view = View::new(graph, self.features.permute_rows(order))?;
+        Ok(view.numbered(self.graph).with_addresses(addresses))
+    }
+
     pub(super) fn empty(num_features: usize) -> View {
         let (graph, _) = Graph::from_edges(0, &[]).expect("no edges");
         View::new(graph, Features::Dense(Matrix::zeros(0, num_features).into())).expect("no rows for no nodes")

@@ -2,6 +2,7 @@
 //! anywhere, in any order.
 
 use crate::kernel::Matrix;
+use crate::kernel::dispatch::simd;
 use crate::names::named;
 use crate::seeds::{Purpose, Stream, unit};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
@@ -78,49 +79,135 @@ impl Signal {
         }
         const ROWS: usize = 256;
         e.data_mut().par_chunks_mut(ROWS * columns.len()).zip(nodes.par_chunks(ROWS)).for_each(|(rows, nodes)| {
-            for (row, &node) in rows.chunks_exact_mut(columns.len()).zip(nodes) {
-                self.fill_row(stream, node, columns.clone(), factor, row);
-            }
+            fill_rows(self, stream, nodes, columns.clone(), factor, rows);
         });
     }
+}
 
-    /// A position of the stream holds four columns.
-    fn fill_row(self, stream: Stream, node: u32, columns: Range<usize>, factor: f32, row: &mut [f32]) {
-        let mut column = columns.start;
-        while column < columns.end {
-            let values = self.four(stream.at([node, (column / 4) as u32, 0, 0]));
-            let until = columns.end.min(column / 4 * 4 + 4);
-            for at in column..until {
-                row[at - columns.start] = values[at % 4] * factor;
-            }
-            column = until;
-        }
-    }
+/// Positions of the stream that are computed at once.
+const LANES: usize = 16;
 
-    fn four(self, words: [u32; 4]) -> [f32; 4] {
-        let root3 = 3f32.sqrt();
-        match self {
-            Signal::Gaussian => {
-                let [a, b] = gaussian_pair(words[0], words[1]);
-                let [c, d] = gaussian_pair(words[2], words[3]);
-                [a, b, c, d]
+simd! {
+    /// A position holds four columns of a node; those of several nodes are computed at once.
+    fn fill_rows(signal: Signal, stream: Stream, nodes: &[u32], columns: Range<usize>, factor: f32, rows: &mut [f32]) {
+        let width = columns.len();
+        let (first, last) = (columns.start / 4, columns.end.div_ceil(4));
+        let total = nodes.len() * (last - first);
+        let (mut row, mut position) = (0, first);
+        let mut done = 0;
+        while done < total {
+            let count = LANES.min(total - done);
+            let (mut of_rows, mut addresses, mut positions) = ([0; LANES], [0; LANES], [0; LANES]);
+            for lane in 0..count {
+                (of_rows[lane], addresses[lane], positions[lane]) = (row, nodes[row], position as u32);
+                position += 1;
+                if position == last {
+                    (row, position) = (row + 1, first);
+                }
             }
-            Signal::Uniform => words.map(|word| (2.0 * unit(word) - 1.0) * root3),
-            Signal::Rademacher => words.map(|word| if word >> 31 == 0 { 1.0 } else { -1.0 }),
-            Signal::Sparse => words.map(|word| match (u64::from(word) * 6) >> 32 {
-                0 => root3,
-                1 => -root3,
-                _ => 0.0,
-            }),
+            let mut values = entries_at(signal, &stream.at_each(&addresses, &positions, &[0; LANES]));
+            for value in &mut values {
+                *value *= factor;
+            }
+            if columns.start.is_multiple_of(4) && width.is_multiple_of(4) {
+                // Without a rest at either end, one position follows the other in memory as well.
+                rows[4 * done..][..4 * count].copy_from_slice(&values[..4 * count]);
+            } else {
+                for lane in 0..count {
+                    let at = 4 * positions[lane] as usize;
+                    let (from, until) = (columns.start.max(at), columns.end.min(at + 4));
+                    let row = &mut rows[of_rows[lane] * width..][from - columns.start..until - columns.start];
+                    row.copy_from_slice(&values[4 * lane + from - at..4 * lane + until - at]);
+                }
+            }
+            done += count;
         }
     }
 }
 
-/// Two independent normal numbers (Box and Muller). The radius uses `1 - u`, which is never zero.
-fn gaussian_pair(a: u32, b: u32) -> [f32; 2] {
-    let radius = (-2.0 * (1.0 - unit(a)).ln()).sqrt();
-    let (sine, cosine) = (std::f32::consts::TAU * unit(b)).sin_cos();
-    [radius * cosine, radius * sine]
+/// The four entries of each position, one position after the other.
+#[inline(always)]
+fn entries_at(signal: Signal, words: &[[u32; LANES]; 4]) -> [f32; 4 * LANES] {
+    let root3 = 3f32.sqrt();
+    let mut values = [[0.0; LANES]; 4];
+    match signal {
+        Signal::Gaussian => {
+            let (first, second) = values.split_at_mut(2);
+            gaussian_pairs(&words[0], &words[1], first);
+            gaussian_pairs(&words[2], &words[3], second);
+        }
+        Signal::Uniform => {
+            for word in 0..4 {
+                for lane in 0..LANES {
+                    values[word][lane] = (2.0 * unit(words[word][lane]) - 1.0) * root3;
+                }
+            }
+        }
+        Signal::Rademacher => {
+            for word in 0..4 {
+                for lane in 0..LANES {
+                    values[word][lane] = if words[word][lane] >> 31 == 0 { 1.0 } else { -1.0 };
+                }
+            }
+        }
+        Signal::Sparse => {
+            for word in 0..4 {
+                for lane in 0..LANES {
+                    let sixth = (u64::from(words[word][lane]) * 6) >> 32;
+                    values[word][lane] = if sixth > 1 { 0.0 } else { root3 - 2.0 * root3 * sixth as f32 };
+                }
+            }
+        }
+    }
+    let mut entries = [0.0; 4 * LANES];
+    for lane in 0..LANES {
+        for word in 0..4 {
+            entries[4 * lane + word] = values[word][lane];
+        }
+    }
+    entries
+}
+
+/// Two independent normal numbers per lane (Box and Muller). The radius uses `1 - u`, which is never zero.
+#[inline(always)]
+fn gaussian_pairs(a: &[u32; LANES], b: &[u32; LANES], values: &mut [[f32; LANES]]) {
+    for lane in 0..LANES {
+        let radius = (-2.0 * ln(1.0 - unit(a[lane]))).sqrt();
+        let (sine, cosine) = sin_cos_of_turn(unit(b[lane]));
+        (values[0][lane], values[1][lane]) = (radius * cosine, radius * sine);
+    }
+}
+
+/// `ln x` of a positive normal number: `e ln 2 + 2 artanh((m - 1) / (m + 1))` for `x = 2^e m`, `m` near one. In arithmetic
+/// that the compiler can lay out in vectors, as the next.
+#[inline(always)]
+fn ln(x: f32) -> f32 {
+    // So that the mantissa is from sqrt(1/2) to sqrt(2).
+    let shifted = x.to_bits().wrapping_sub(std::f32::consts::FRAC_1_SQRT_2.to_bits());
+    let exponent = (shifted as i32) >> 23;
+    let mantissa = f32::from_bits(x.to_bits().wrapping_sub((exponent << 23) as u32));
+    let z = (mantissa - 1.0) / (mantissa + 1.0);
+    let s = z * z;
+    let series = s * (1.0 / 3.0 + s * (1.0 / 5.0 + s * (1.0 / 7.0 + s * (1.0 / 9.0))));
+    exponent as f32 * std::f32::consts::LN_2 + 2.0 * (z + z * series)
+}
+
+/// Sine and cosine of a share of the full turn, from 0 to 1.
+#[inline(always)]
+fn sin_cos_of_turn(share: f32) -> (f32, f32) {
+    // The nearest quarter turn, and the angle from there. Added to so large a number, what is behind the point is rounded
+    // away, and the lowest bits are the whole number.
+    const ROUND: f32 = 8_388_608.0;
+    let rounded = 4.0 * share + ROUND;
+    let quarter = rounded.to_bits();
+    let x = std::f32::consts::TAU * (share - 0.25 * (rounded - ROUND));
+    let s = x * x;
+    let sine = x * (1.0 + s * (-1.0 / 6.0 + s * (1.0 / 120.0 + s * (-1.0 / 5040.0 + s * (1.0 / 362_880.0)))));
+    let cosine = 1.0 + s * (-0.5 + s * (1.0 / 24.0 + s * (-1.0 / 720.0 + s * (1.0 / 40_320.0))));
+    let (along, across) = if quarter & 1 == 0 { (cosine, sine) } else { (sine, cosine) };
+    let sine_sign = if quarter & 2 == 0 { 1.0 } else { -1.0 };
+    let cosine_sign = if quarter.wrapping_add(1) & 2 == 0 { 1.0 } else { -1.0 };
+    (sine_sign * across, cosine_sign * along)
 }
 
 /// The step of the tape that yields `E`.
@@ -173,6 +260,19 @@ mod tests {
                     assert!((moment - f32::from(a == b)).abs() < 0.04, "{signal}: {a},{b}: {moment}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn logarithm_sine_and_cosine_are_those_of_the_library() {
+        for step in 0..=1 << 16 {
+            let share = step as f32 / 65_536.0;
+            let (x, exact) = (1.0 - share, f64::from(1.0 - share).ln());
+            assert!(x == 0.0 || (f64::from(ln(x)) - exact).abs() <= 3e-7 * exact.abs().max(1e-3), "ln {x}: {}", ln(x));
+            let (sine, cosine) = sin_cos_of_turn(share);
+            let (exact_sine, exact_cosine) = (std::f64::consts::TAU * f64::from(share)).sin_cos();
+            assert!((f64::from(sine) - exact_sine).abs() < 2e-7, "sine of {share} turns: {sine}");
+            assert!((f64::from(cosine) - exact_cosine).abs() < 2e-7, "cosine of {share} turns: {cosine}");
         }
     }
 

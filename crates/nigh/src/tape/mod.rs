@@ -41,6 +41,11 @@ pub trait Operation: Send + std::fmt::Debug {
     /// Writes, for each input that wants one, the gradient of `<gradient, output>` with respect to it.
     fn backward(&mut self, inputs: Inputs<'_>, output: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>);
 
+    /// Whether row `i` of the output follows from row `i` of the inputs that are steps, and from nothing else of them.
+    fn keeps_to_rows(&self) -> bool {
+        false
+    }
+
     /// Whether two passes with the same inputs may differ, for a reason other than training or evaluating.
     fn varies(&self) -> bool {
         false
@@ -114,7 +119,11 @@ pub struct Tape {
     gradients: Vec<Matrix>,
     has_gradient: Vec<bool>,
     constants_are_known: bool,
+    /// Constants of which only some rows are looked at: all of their rows.
+    whole: Vec<Option<Matrix>>,
     spare: Matrix,
+    /// Gradients on their way, one per input of a step; kept for its storage alone.
+    buffers: Vec<Option<Matrix>>,
 }
 
 impl Tape {
@@ -136,6 +145,7 @@ impl Tape {
         self.values.push(Matrix::default());
         self.gradients.push(Matrix::default());
         self.has_gradient.push(false);
+        self.whole.push(None);
         Var::Step(self.steps.len() - 1)
     }
 
@@ -169,17 +179,58 @@ impl Tape {
         &mut self.values[step_of(var)]
     }
 
-    /// Computes every step, except that those which can't have changed are computed once.
-    pub fn forward(&mut self, weights: &Weights, pass: &Pass) {
+    /// Whether `restrict` works: every step that changes keeps to its rows, and stands on one that does not change.
+    pub fn can_restrict(&self) -> bool {
+        let varying = || self.steps.iter().filter(|step| step.varies);
+        let constant = |input: &Var| matches!(input, Var::Step(step) if !self.steps[*step].varies);
+        varying().all(|step| step.operation.keeps_to_rows()) && varying().any(|step| step.inputs.iter().any(constant))
+    }
+
+    /// From now on only these rows are computed, in this order; or all again.
+    pub fn restrict(&mut self, rows: Option<&[u32]>, weights: &Weights, pass: &Pass) {
+        assert!(self.can_restrict(), "steps that keep to their rows");
+        self.compute_constants(weights, pass);
         for at in 0..self.steps.len() {
-            let step = &mut self.steps[at];
-            if self.constants_are_known && !step.varies {
+            let read = self.steps.iter().any(|step| step.varies && step.inputs.contains(&Var::Step(at)));
+            if self.steps[at].varies || !read {
                 continue;
             }
-            let (before, rest) = self.values.split_at_mut(at);
-            step.operation.forward(Inputs { vars: &step.inputs, values: before, weights }, &mut rest[0], pass);
+            match rows {
+                Some(rows) => {
+                    let whole = self.whole[at].get_or_insert_with(|| std::mem::take(&mut self.values[at]));
+                    self.values[at].copy_rows(whole, rows);
+                }
+                None => {
+                    if let Some(whole) = self.whole[at].take() {
+                        self.values[at] = whole;
+                    }
+                }
+            }
         }
-        self.constants_are_known = true;
+    }
+
+    /// Computes every step, except that those which can't have changed are computed once.
+    pub fn forward(&mut self, weights: &Weights, pass: &Pass) {
+        self.compute_constants(weights, pass);
+        self.compute(true, weights, pass);
+    }
+
+    fn compute_constants(&mut self, weights: &Weights, pass: &Pass) {
+        if !self.constants_are_known {
+            self.compute(false, weights, pass);
+            self.constants_are_known = true;
+        }
+    }
+
+    /// All steps that vary, or all that do not.
+    fn compute(&mut self, varies: bool, weights: &Weights, pass: &Pass) {
+        for at in 0..self.steps.len() {
+            let step = &mut self.steps[at];
+            if step.varies == varies {
+                let (before, rest) = self.values.split_at_mut(at);
+                step.operation.forward(Inputs { vars: &step.inputs, values: before, weights }, &mut rest[0], pass);
+            }
+        }
     }
 
     /// Value and gradient buffer of the step at which `backward` will start.
@@ -205,7 +256,7 @@ impl Tape {
     }
 
     fn step_back(&mut self, at: usize, weights: &mut Weights) {
-        let mut buffers: Vec<Option<Matrix>> = Vec::with_capacity(self.steps[at].inputs.len());
+        let mut buffers = std::mem::take(&mut self.buffers);
         for input in &self.steps[at].inputs {
             buffers.push(match *input {
                 Var::Step(before) if !self.steps[before].differentiable => None,
@@ -219,7 +270,7 @@ impl Tape {
         let inputs = Inputs { vars: &step.inputs, values: &self.values, weights };
         let mut wanted = Gradients { buffers: &mut buffers };
         step.operation.backward(inputs, &self.values[at], &self.gradients[at], &mut wanted);
-        for (input, buffer) in step.inputs.iter().zip(buffers) {
+        for (input, buffer) in step.inputs.iter().zip(buffers.drain(..)) {
             let Some(buffer) = buffer else { continue };
             match *input {
                 Var::Step(before) if self.has_gradient[before] => {
@@ -233,6 +284,7 @@ impl Tape {
                 Var::Weight(weight) => weights.add_gradient(weight, buffer),
             }
         }
+        self.buffers = buffers;
     }
 }
 
@@ -257,6 +309,36 @@ impl Operation for Constant {
 mod tests {
     use super::*;
     use crate::kernel::linear::Linear;
+    use crate::kernel::normalize::NormalizeRows;
+
+    #[test]
+    fn some_rows_alone_give_the_rows_of_the_whole_and_its_gradients() {
+        let mut weights = Weights::new(Seeds::new(0));
+        let w = weights.declare("w", Matrix::from_fn(3, 2, |i, c| (i + 2 * c) as f32 - 1.5));
+        let mut tape = Tape::default();
+        let x = tape.constant(Matrix::from_fn(5, 3, |i, c| (i * c) as f32 - 1.0));
+        let y = tape.push(Linear::new(1), &[x, w]);
+        let z = tape.push(NormalizeRows::default(), &[y]);
+        let pass = Pass { training: true, seeds: Seeds::new(0), graph: 0, draw: 0 };
+        let run = |tape: &mut Tape, weights: &mut Weights, upstream: &Matrix| {
+            tape.forward(weights, &pass);
+            tape.output_and_gradient(z).1.copy_from(upstream);
+            weights.clear_gradients();
+            tape.backward(z, weights);
+            (tape.value(z).clone(), weights.entry(0).gradient.clone())
+        };
+        // Nobody asks about rows 0 and 3.
+        let asked = [4, 1, 2];
+        let upstream = Matrix::from_fn(5, 2, |i, c| if [0, 3].contains(&i) { 0.0 } else { (i + c) as f32 });
+        let (whole, gradient) = run(&mut tape, &mut weights, &upstream);
+        assert!(tape.can_restrict());
+        tape.restrict(Some(&asked), &weights, &pass);
+        let (some, gradient_of_some) = run(&mut tape, &mut weights, &upstream.permute_rows(&asked));
+        assert_eq!(some, whole.permute_rows(&asked));
+        assert!(gradient.data().iter().zip(gradient_of_some.data()).all(|(a, b)| (a - b).abs() < 1e-6));
+        tape.restrict(None, &weights, &pass);
+        assert_eq!(run(&mut tape, &mut weights, &upstream), (whole, gradient));
+    }
 
     #[test]
     fn a_value_with_two_readers_gathers_both_gradients() {

@@ -43,12 +43,14 @@ pub struct Weights {
     entries: Vec<Weight>,
     /// Where one contribution to the gradient of each weight is written before it is added.
     scratch: Vec<Matrix>,
+    /// Whether a gradient is known to be zero, so that what comes takes its place.
+    is_zero: Vec<bool>,
 }
 
 impl Weights {
     /// None yet; those to come start from `seeds`.
     pub fn new(seeds: Seeds) -> Weights {
-        Weights { seeds, entries: Vec::new(), scratch: Vec::new() }
+        Weights { seeds, entries: Vec::new(), scratch: Vec::new(), is_zero: Vec::new() }
     }
 
     /// Uniform in `±1/sqrt(fan_in)`, as plain linear layers and their biases start.
@@ -88,6 +90,7 @@ impl Weights {
         assert!(self.position(name).is_none(), "{name} is declared twice");
         let gradient = Matrix::zeros(value.rows(), value.cols());
         self.scratch.push(gradient.clone());
+        self.is_zero.push(true);
         self.entries.push(Weight { name: name.to_string(), value, gradient, frozen: false });
         super::Var::Weight(self.entries.len() - 1)
     }
@@ -98,7 +101,9 @@ impl Weights {
 
     /// The weight of a name, to change.
     pub fn named(&mut self, name: &str) -> Option<&mut Weight> {
-        self.position(name).map(|at| &mut self.entries[at])
+        let at = self.position(name)?;
+        self.is_zero[at] = false;
+        Some(&mut self.entries[at])
     }
 
     /// The weight of a name, to look at.
@@ -113,6 +118,7 @@ impl Weights {
 
     /// In order of declaration.
     pub fn entries_mut(&mut self) -> &mut [Weight] {
+        self.is_zero.fill(false);
         &mut self.entries
     }
 
@@ -137,7 +143,10 @@ impl Weights {
 
     /// Forgets the gradients.
     pub fn clear_gradients(&mut self) {
-        self.entries.iter_mut().for_each(|weight| weight.gradient.data_mut().fill(0.0));
+        for (weight, is_zero) in self.entries.iter_mut().zip(&mut self.is_zero).filter(|(_, is_zero)| !**is_zero) {
+            weight.gradient.data_mut().fill(0.0);
+            *is_zero = true;
+        }
     }
 
     /// Scales all gradients so that together they are at most `limit` long (PPA's protocol).
@@ -146,7 +155,7 @@ impl Weights {
         let length = squares.sum::<f64>().sqrt();
         if length > f64::from(limit) {
             let scale = (f64::from(limit) / length) as f32;
-            let gradients = self.entries.iter_mut().flat_map(|w| w.gradient.data_mut());
+            let gradients = self.entries_mut().iter_mut().flat_map(|w| w.gradient.data_mut());
             gradients.for_each(|g| *g *= scale);
         }
     }
@@ -159,8 +168,13 @@ impl Weights {
         std::mem::take(&mut self.scratch[weight])
     }
 
-    pub(super) fn add_gradient(&mut self, weight: usize, contribution: Matrix) {
-        self.entries[weight].gradient.add(&contribution);
+    pub(super) fn add_gradient(&mut self, weight: usize, mut contribution: Matrix) {
+        let gradient = &mut self.entries[weight].gradient;
+        if std::mem::take(&mut self.is_zero[weight]) {
+            std::mem::swap(gradient, &mut contribution);
+        } else {
+            gradient.add(&contribution);
+        }
         self.scratch[weight] = contribution;
     }
 }

@@ -2,6 +2,7 @@
 //! result.
 
 use crate::graph::Graph;
+use crate::kernel::dispatch::simd;
 use crate::names::named;
 use crate::seeds::{Stream, below};
 use rayon::prelude::*;
@@ -133,12 +134,22 @@ impl PairSampler {
 
     /// `count` pairs, into storage that is there already.
     pub fn draw(&self, stream: Stream, count: usize, pairs: &mut Vec<[u32; 2]>) {
-        const WORTH_A_THREAD: usize = 1 << 12;
-        if count < WORTH_A_THREAD {
-            pairs.clear();
-            pairs.extend((0..count as u64).map(|number| self.pair(stream, number)));
-        } else {
-            (0..count).into_par_iter().map(|number| self.pair(stream, number as u64)).collect_into_vec(pairs);
+        const PAIRS_PER_TASK: usize = 1 << 12;
+        pairs.resize(count, [0; 2]);
+        pairs.par_chunks_mut(PAIRS_PER_TASK).enumerate().for_each(|(task, pairs)| {
+            self.draw_some(stream, (task * PAIRS_PER_TASK) as u64, pairs);
+        });
+    }
+
+    /// The pairs of consecutive numbers. Most first draws are allowed, so they are drawn several at a time.
+    fn draw_some(&self, stream: Stream, first: u64, pairs: &mut [[u32; 2]]) {
+        if self.classes.is_none() {
+            draw_places(stream, first, self.len() as u64, pairs);
+        }
+        for (number, pair) in (first..).zip(pairs) {
+            let drawn = pair.map(|place| self.node(place as usize));
+            let allowed = self.classes.is_none() && self.rule.allows(drawn);
+            *pair = if allowed { drawn } else { self.pair(stream, number) };
         }
     }
 
@@ -179,6 +190,30 @@ impl PairSampler {
 
     fn node(&self, at: usize) -> u32 {
         self.nodes.as_ref().map_or(at as u32, |nodes| nodes[at])
+    }
+}
+
+simd! {
+    /// What `PairSampler::drawn` draws first for consecutive numbers, before places become nodes.
+    fn draw_places(stream: Stream, first: u64, n: u64, pairs: &mut [[u32; 2]]) {
+        const LANES: usize = 8;
+        for (block, pairs) in pairs.chunks_mut(LANES).enumerate() {
+            let (mut low, mut high) = ([0; LANES], [0; LANES]);
+            for lane in 0..LANES {
+                let number = first + (block * LANES + lane) as u64;
+                (low[lane], high[lane]) = (number as u32, (number >> 32) as u32);
+            }
+            let words = stream.at_each(&low, &high, &[0; LANES]);
+            let mut places = [[0; 2]; LANES];
+            for lane in 0..LANES {
+                for end in 0..2 {
+                    // `seeds::below` without its 128 bits, for n below 2^32.
+                    let (high, low) = (u64::from(words[2 * end][lane]), u64::from(words[2 * end + 1][lane]));
+                    places[lane][end] = ((high * n + ((low * n) >> 32)) >> 32) as u32;
+                }
+            }
+            pairs.copy_from_slice(&places[..pairs.len()]);
+        }
     }
 }
 
@@ -241,6 +276,19 @@ mod tests {
         // Only one direction is checked, so half of the edges slip through.
         let loose = share_of_edges(Rule::NotListed(graph.clone()));
         assert!(loose > 0.3 * density && loose < 0.8 * density, "{loose} of {density}");
+    }
+
+    #[test]
+    fn many_pairs_at_once_are_those_of_their_numbers() {
+        let graph = Arc::new(generate::communities(4, 10, 0.01, 1).graph);
+        let every_other: Vec<u32> = (0..40).step_by(2).collect();
+        for rule in [Rule::Any, Rule::NotLinked(graph.clone()), Rule::NotListed(graph)] {
+            for sampler in [PairSampler::new(40, rule.clone()), PairSampler::among(every_other.clone(), 40, rule)] {
+                let mut pairs = Vec::new();
+                sampler.draw(stream(1), 5003, &mut pairs);
+                assert!((0..).zip(&pairs).all(|(number, &pair)| pair == sampler.pair(stream(1), number)));
+            }
+        }
     }
 
     #[test]

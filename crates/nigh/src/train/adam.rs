@@ -1,7 +1,9 @@
 //! Adam (Kingma and Ba) with L2 as part of the gradient, as the paper's figures were made.
 
 use crate::kernel::Matrix;
+use crate::kernel::dispatch::simd;
 use crate::tape::Weights;
+use rayon::prelude::*;
 
 const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.999;
@@ -33,14 +35,24 @@ impl Adam {
         let root = correction(BETA_2).sqrt() as f32;
         let entries = weights.entries_mut().iter_mut().zip(&mut self.first).zip(&mut self.second);
         for ((weight, first), second) in entries.filter(|((weight, _), _)| !weight.frozen) {
-            let moments = first.data_mut().iter_mut().zip(second.data_mut());
-            let values = weight.value.data_mut().iter_mut().zip(weight.gradient.data());
-            for ((w, &g), (m, v)) in values.zip(moments) {
-                let g = g + weight_decay * *w;
-                *m += (1.0 - BETA_1) * (g - *m);
-                *v = BETA_2 * *v + (1.0 - BETA_2) * g * g;
-                *w -= step * *m / (v.sqrt() / root + EPSILON);
-            }
+            let (values, gradients) = (weight.value.data_mut(), weight.gradient.data());
+            let moments = first.data_mut().par_chunks_mut(BLOCK).zip(second.data_mut().par_chunks_mut(BLOCK));
+            let blocks = values.par_chunks_mut(BLOCK).zip(gradients.par_chunks(BLOCK)).zip(moments);
+            blocks.for_each(|((w, g), (m, v))| update(w, g, m, v, step, root, weight_decay));
+        }
+    }
+}
+
+/// Weights that one thread moves at a time.
+const BLOCK: usize = 1 << 14;
+
+simd! {
+    fn update(w: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], step: f32, root: f32, weight_decay: f32) {
+        for (((w, &g), m), v) in w.iter_mut().zip(g).zip(m).zip(v) {
+            let g = g + weight_decay * *w;
+            *m += (1.0 - BETA_1) * (g - *m);
+            *v = BETA_2 * *v + (1.0 - BETA_2) * g * g;
+            *w -= step * *m / (v.sqrt() / root + EPSILON);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Counts;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::kernel::half::Storage;
 use crate::metric::Metric;
 use crate::model::{Architecture, Decoder, Shape, catalog};
 use crate::names::{Auto, named};
@@ -33,6 +34,8 @@ pub struct Config {
     pub protocol: Protocol,
     /// `K`: propagation steps, or layers.
     pub hops: usize,
+    /// How rows are stored between hops, in `linear`, `gcn` and `sage`.
+    pub hop_storage: Storage,
     /// Width of hidden layers and of the representation.
     pub width: usize,
     /// Share of entries dropped between layers; `auto` is 0.6 for `gat`, which drops weights of neighbours as well, and
@@ -117,6 +120,7 @@ impl Default for Config {
             model: "smp-linear".to_string(),
             protocol: Protocol::Strict,
             hops: 2,
+            hop_storage: Storage::Single,
             width: 32,
             dropout: Auto::Auto,
             signal: Signal::Gaussian,
@@ -394,6 +398,7 @@ impl Config {
             num_classes: (self.task == Task::NodeClassification).then_some(counts.classes),
             num_ids: counts.nodes,
             hops: self.hops,
+            hop_storage: self.hop_storage,
             width: self.width,
             dropout: self.dropout.get(),
             signal: self.signal,

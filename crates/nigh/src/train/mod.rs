@@ -1,16 +1,24 @@
 //! 6. Learning: the loop, readable top to bottom.
 
 mod adam;
+mod arranged;
+mod asked;
 mod checkpoint;
 mod config;
+mod pool;
 
 pub use adam::Adam;
+use arranged::Arranged;
+use asked::Asked;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, Protocol};
+use pool::on_the_pool;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::graph::Operator;
 use crate::kernel::Matrix;
+use crate::kernel::half::{Storage, StorageError};
 use crate::kernel::softmax;
 use crate::model::decoder::PairDecoder;
 use crate::model::{Model, Recording, View, catalog};
@@ -51,7 +59,7 @@ pub struct Evaluation {
 }
 
 /// Told of every step; bring your own to show, log or plot.
-pub trait Observer {
+pub trait Observer: Send {
     /// What a model learns before training, as far as it is done.
     fn pretrain(&mut self, done: usize, total: usize) {
         let _ = (done, total);
@@ -100,6 +108,8 @@ pub struct Outcome {
     pub model: Model,
     /// Time per epoch, evaluations included, over what was run in this process.
     pub millis_per_epoch: f64,
+    /// What storing rows in halves between hops changed, if they were.
+    pub storage_error: Option<StorageError>,
 }
 
 impl Outcome {
@@ -119,6 +129,15 @@ pub fn mean_and_std(values: &[f64]) -> (f64, f64) {
 /// Trains `config.repeats` models and keeps the best. With a checkpoint, a run that was killed goes on where it was and
 /// ends with the same bytes.
 pub fn train(
+    dataset: &Dataset,
+    config: &Config,
+    observer: &mut dyn Observer,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<Outcome> {
+    on_the_pool(|| train_all(dataset, config, observer, checkpoint))
+}
+
+fn train_all(
     dataset: &Dataset,
     config: &Config,
     observer: &mut dyn Observer,
@@ -158,19 +177,41 @@ pub fn train(
     let mut model = build(dataset, &config, job.runs[best].seed)?;
     model.weights.set_values(job.best_weights);
     let millis_per_epoch = started.elapsed().as_secs_f64() * 1e3 / epochs_run.max(1) as f64;
-    Ok(Outcome { best, model, millis_per_epoch, runs: job.runs })
+    let storage_error = storage_error(dataset, &config);
+    Ok(Outcome { best, model, millis_per_epoch, storage_error, runs: job.runs })
+}
+
+/// Columns of `E` on which the error of halves is measured.
+const MEASURED: usize = 16;
+
+/// The error of `Ã^K E` through halves, if that is how it is computed: the worst over the graphs of the data, all edges
+/// in, on the first columns of `E`.
+fn storage_error(dataset: &Dataset, config: &Config) -> Option<StorageError> {
+    if config.hop_storage == Storage::Single {
+        return None;
+    }
+    let factor = config.signal_scale.get().factor(config.signal_dim);
+    let errors = dataset.samples.iter().zip(0..).map(|(sample, graph)| {
+        let nodes: Vec<u32> = (0..sample.graph.num_nodes() as u32).collect();
+        let stream = Seeds::new(config.seed).stream(Purpose::Signal, &[graph]);
+        let e = config.signal.matrix(stream, &nodes, 0..config.signal_dim.min(MEASURED), factor);
+        Operator::symmetric(sample.graph.clone()).storage_error(&e, config.hops, config.hop_storage)
+    });
+    errors.reduce(StorageError::max)
 }
 
 /// Trains one model on a split of your own making. The configuration must be resolved; `model` is at its start.
 pub fn train_on(split: Split, mut model: Model, config: &Config, observer: &mut dyn Observer) -> Result<(Run, Model)> {
-    let mut trainer = Trainer::new(split, model.clone(), config, config.seed, observer);
-    while trainer.epoch < config.epochs {
-        trainer.advance(0, observer)?;
-    }
-    let (run, weights) = trainer.finish();
-    observer.repeat(&run);
-    model.weights.set_values(weights);
-    Ok((run, model))
+    on_the_pool(|| {
+        let mut trainer = Trainer::new(split, model.clone(), config, config.seed, observer);
+        while trainer.epoch < config.epochs {
+            trainer.advance(0, observer)?;
+        }
+        let (run, weights) = trainer.finish();
+        observer.repeat(&run);
+        model.weights.set_values(weights);
+        Ok((run, model))
+    })
 }
 
 /// The model of a resolved configuration at its start, the decoder's weights included.
@@ -237,7 +278,11 @@ impl Job {
 struct Trainer<'a> {
     config: &'a Config,
     seed: u64,
+    /// Fingerprint of the split as it was given.
+    digest: String,
     split: Split,
+    /// Where the nodes of each training part are, if not in their own place.
+    places: Vec<Option<Arc<[u32]>>>,
     model: Model,
     /// One per view; the parts point at them.
     recordings: Vec<Recording>,
@@ -250,8 +295,11 @@ struct Trainer<'a> {
     epoch: usize,
     best: Option<Best>,
     curve: Vec<Evaluation>,
+    /// All positive pairs of the part, in the order of this epoch, if they are taken in batches.
     positive: Vec<[u32; 2]>,
+    batch: Vec<[u32; 2]>,
     negative: Vec<[u32; 2]>,
+    asked: Asked,
 }
 
 /// The model at its best so far.
@@ -274,6 +322,8 @@ struct State {
 
 impl<'a> Trainer<'a> {
     fn new(split: Split, mut model: Model, config: &'a Config, seed: u64, observer: &mut dyn Observer) -> Trainer<'a> {
+        let digest = split.digest();
+        let Arranged { split, places } = Arranged::new(split, config);
         // Several graphs have nothing in common that could be learnt without features; `resolve` lets one through.
         model.pretrain(&split.train[0].view, &mut |done, total| observer.pretrain(done, total));
         let mut views: Vec<Arc<View>> = Vec::new();
@@ -299,7 +349,9 @@ impl<'a> Trainer<'a> {
         Trainer {
             config,
             seed,
+            digest,
             split,
+            places,
             model,
             recordings,
             recording_of,
@@ -310,7 +362,9 @@ impl<'a> Trainer<'a> {
             best: None,
             curve: Vec::new(),
             positive: Vec::new(),
+            batch: Vec::new(),
             negative: Vec::new(),
+            asked: Asked::default(),
         }
     }
 
@@ -352,15 +406,34 @@ impl<'a> Trainer<'a> {
             return 0.0;
         }
         self.model.weights.clear_gradients();
-        self.choose_pairs(part, batch);
+        let in_batches = self.config.batch_size.get() > 0;
+        if in_batches {
+            self.choose_batch(part, batch);
+        }
+        let asked = &self.split.train[part];
         let recording = &mut self.recordings[self.recording_of[0][part]];
-        let pass = recording.train(&self.model, self.adam.steps);
-        let (h, gradient) = recording.representation_and_gradient();
-        let loss = match &self.split.train[part].question {
-            Question::Nodes { nodes, labels } => softmax::nll(h, nodes, labels, gradient),
-            Question::Pairs { .. } => {
-                self.decoders[part].loss(h, &self.negative, &mut self.model.weights, &pass, gradient)
+        let (model, steps) = (&self.model, self.adam.steps);
+        let pass = match &asked.question {
+            Question::Pairs { positive, .. } if !in_batches => {
+                let (places, address) = (self.places[part].as_deref(), [self.epoch, batch]);
+                let (negative, decoder) = (&mut self.negative, &mut self.decoders[part]);
+                // Neither needs the other, and to sort pairs keeps one thread busy.
+                let represent = || recording.train(model, steps);
+                let oppose = || {
+                    draw_negatives(asked, places, model.seeds(), address, positive.len(), negative);
+                    decoder.oppose(asked.view.graph().num_nodes(), negative);
+                };
+                rayon::join(represent, oppose).0
             }
+            _ => {
+                recording.restrict(model, self.asked.nodes());
+                recording.train(model, steps)
+            }
+        };
+        let (h, gradient) = recording.representation_and_gradient();
+        let loss = match &asked.question {
+            Question::Nodes { nodes, labels } => softmax::nll(h, nodes, labels, gradient),
+            Question::Pairs { .. } => self.decoders[part].loss(h, &mut self.model.weights, &pass, gradient),
         };
         recording.backward(&mut self.model);
         if self.config.clip_norm > 0.0 {
@@ -380,25 +453,29 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// The positive pairs of a batch, and as many negatives, drawn for this step alone.
-    fn choose_pairs(&mut self, part: usize, batch: usize) {
-        let Part { view, question: Question::Pairs { positive, negative } } = &self.split.train[part] else { return };
-        let mut count = positive.len();
-        let batch_size = self.config.batch_size.get();
-        if batch_size > 0 {
-            if batch == 0 {
-                self.positive.clone_from(positive);
-                let address = [self.epoch as u64, part as u64];
-                self.model.seeds().rng(Purpose::Order, &address).shuffle(&mut self.positive);
-            }
-            let pairs = self.positive.chunks(batch_size).nth(batch).expect("a batch that was counted");
-            self.decoders[part].expect(view.graph().num_nodes(), pairs);
-            count = pairs.len();
+    /// The positive pairs of a batch, as many negatives, and the nodes that have to be represented for them.
+    fn choose_batch(&mut self, part: usize, batch: usize) {
+        let asked = &self.split.train[part];
+        let Question::Pairs { positive, .. } = &asked.question else { return };
+        if batch == 0 {
+            self.positive.clone_from(positive);
+            let address = [self.epoch as u64, part as u64];
+            self.model.seeds().rng(Purpose::Order, &address).shuffle(&mut self.positive);
         }
-        let NegativePairs::Drawn(sampler) = negative else { panic!("negatives for training are drawn") };
-        // Validation and test draw theirs at addresses of two parts.
-        let address = [view.graph, self.epoch as u64, batch as u64];
-        sampler.draw(self.model.seeds().stream(Purpose::Negatives, &address), count, &mut self.negative);
+        let pairs = self.positive.chunks(self.config.batch_size.get()).nth(batch).expect("a batch that was counted");
+        self.batch.clear();
+        self.batch.extend_from_slice(pairs);
+        let (places, address) = (self.places[part].as_deref(), [self.epoch, batch]);
+        draw_negatives(asked, places, self.model.seeds(), address, pairs.len(), &mut self.negative);
+        let num_nodes = asked.view.graph().num_nodes();
+        self.asked.clear();
+        // All ends different would be half of the nodes at most: it pays to leave the others out.
+        if 8 * pairs.len() <= num_nodes && self.recordings[self.recording_of[0][part]].can_restrict() {
+            self.asked.renumber(num_nodes, [&mut self.batch, &mut self.negative]);
+        }
+        let num_rows = self.asked.nodes().map_or(num_nodes, <[u32]>::len);
+        self.decoders[part].expect(num_rows, &self.batch);
+        self.decoders[part].oppose(num_rows, &self.negative);
     }
 
     /// The metric on validation and test; remembers the weights if validation was never better.
@@ -409,6 +486,7 @@ impl<'a> Trainer<'a> {
             if asked(1).chain(asked(2)).next().is_none() {
                 continue;
             }
+            recording.restrict(&self.model, None);
             // One pass serves validation and test alike.
             let h = recording.evaluate(&self.model, self.epoch as u64);
             for (part, parts) in [(1, &self.split.valid), (2, &self.split.test)] {
@@ -436,7 +514,7 @@ impl<'a> Trainer<'a> {
             test: best.test,
             valid: best.valid,
             best_epoch: best.epoch,
-            split: self.split.digest(),
+            split: self.digest,
             curve: self.curve,
         };
         (run, best.weights)
@@ -448,6 +526,25 @@ impl<'a> Trainer<'a> {
         self.epoch = state.epoch;
         self.best = state.best;
         self.curve = state.curve;
+    }
+}
+
+/// Negatives for one step, at the address of its epoch and batch.
+fn draw_negatives(
+    part: &Part,
+    places: Option<&[u32]>,
+    seeds: Seeds,
+    [epoch, batch]: [usize; 2],
+    count: usize,
+    pairs: &mut Vec<[u32; 2]>,
+) {
+    let Question::Pairs { negative: NegativePairs::Drawn(sampler), .. } = &part.question else {
+        panic!("negatives for training are drawn")
+    };
+    // Validation and test draw theirs at addresses of two parts.
+    sampler.draw(seeds.stream(Purpose::Negatives, &[part.view.graph, epoch as u64, batch as u64]), count, pairs);
+    if let Some(places) = places {
+        arranged::place(places, pairs);
     }
 }
 

@@ -10,6 +10,10 @@ pub(super) fn card(trained: &Trained) -> String {
         0 => String::new(),
         count => format!(", {count} classes"),
     };
+    let hops = match summary.storage_error {
+        None => String::new(),
+        Some(error) => format!("| hops | stored as {}, {error} |\n", config.hop_storage),
+    };
     format!(
         "# {model} for {task} on {dataset}\n\n\
          {parameters} parameters, trained by nigh {version} on {nodes} and {edges} with {features} per \
@@ -20,6 +24,7 @@ pub(super) fn card(trained: &Trained) -> String {
          | {metric}, validation, this model | {valid} % at epoch {epoch} |\n\
          | protocol | {protocol}, decoder {decoder} |\n\
          | signal | {signal}, d = {dim}, {refresh} |\n\
+         {hops}\
          | graph | `{graph}` |\n\
          | split | `{split}` |\n\n\
          The figures hold for the split named above; `nigh evaluate` measures them again.\n\n\

@@ -8,6 +8,7 @@ pub use embedding::Embedding;
 
 use crate::dataset::{Dataset, Ids, Sample, is_name};
 use crate::error::{Error, Result};
+use crate::kernel::half::StorageError;
 use crate::kernel::{Matrix, softmax};
 use crate::model::Model;
 use crate::model::decoder::PairDecoder;
@@ -58,6 +59,9 @@ pub struct Summary {
     pub repeats: Vec<Run>,
     /// The repeat behind the weights: the best on its validation part.
     pub chosen: usize,
+    /// What storing rows in halves between hops changed, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_error: Option<StorageError>,
 }
 
 impl Summary {
@@ -116,6 +120,7 @@ impl Trained {
             std,
             repeats: outcome.runs,
             chosen: outcome.best,
+            storage_error: outcome.storage_error,
         };
         let ids = match &dataset.samples[..] {
             [only] => only.ids.clone(),

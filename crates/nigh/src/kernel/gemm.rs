@@ -1,0 +1,750 @@
+//! Dense products `A B`, `A Bᵀ` and `Aᵀ B` in tiles that stay in registers, on the calling thread.
+//!
+//! An entry of a product is one chain `y = y + a b` in the order of the inner dimension, whatever tile it falls into, however
+//! tall the block of rows is that it is computed with. Vectors run along the columns, so no sum is ever cut into lanes.
+//! AVX-512 and AVX2 round once per step, the portable version twice: last bits may differ between machines.
+
+// Iterators with closures are compiled apart, without the vector instructions.
+#![allow(clippy::needless_range_loop)]
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{
+    __m256, __m512, _MM_HINT_T1, _mm_prefetch, _mm256_cmpgt_epi32, _mm256_fmadd_ps, _mm256_loadu_ps,
+    _mm256_maskload_ps, _mm256_maskstore_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setr_epi32, _mm256_storeu_ps,
+    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_storeu_ps,
+};
+
+/// How much of the inner dimension is taken at a time: a panel of 32 columns then fits into the first cache.
+const INNER: usize = 256;
+
+/// About how many numbers of a wide matrix are visited panel by panel: their pages and lines should still be at hand.
+const AT_HAND: usize = 1 << 16;
+
+/// The widest panel of any instruction set.
+const WIDEST: usize = 32;
+
+/// Numbers in a line of the cache.
+const LINE: usize = 16;
+
+/// What a product is added to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Start<'a> {
+    /// `Y = A B`.
+    Zero,
+    /// `Y = 1 bᵀ + A B`.
+    Row(&'a [f32]),
+    /// `Y = Y + A B`.
+    Present,
+}
+
+/// Instructions that this machine has been found to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InstructionSet(Set);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Set {
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    Portable,
+}
+
+impl InstructionSet {
+    /// Those of this machine, the best first.
+    pub(crate) fn available() -> impl Iterator<Item = InstructionSet> {
+        #[cfg(target_arch = "x86_64")]
+        let vectors = [
+            std::is_x86_feature_detected!("avx512f").then_some(Set::Avx512),
+            (std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")).then_some(Set::Avx2),
+        ];
+        #[cfg(not(target_arch = "x86_64"))]
+        let vectors = [None, None];
+        vectors.into_iter().flatten().chain([Set::Portable]).map(InstructionSet)
+    }
+
+    /// The best of this machine.
+    pub(crate) fn best() -> InstructionSet {
+        InstructionSet::available().next().unwrap_or(InstructionSet(Set::Portable))
+    }
+
+    /// Numbers in a vector.
+    fn lanes(self) -> usize {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => __m512::COUNT,
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => __m256::COUNT,
+            Set::Portable => Four::COUNT,
+        }
+    }
+}
+
+/// The right factor of many products, laid out as they read it: panels of two vectors' width, one below the other. Columns
+/// that are missing in the last are zero, and it is one vector wide where that is enough.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    set: InstructionSet,
+    inner: usize,
+    width: usize,
+    /// Panels begin at a line of the cache, at `first`.
+    data: Vec<f32>,
+    first: usize,
+}
+
+impl Packed {
+    /// Holds nothing yet.
+    pub(crate) fn new(set: InstructionSet) -> Packed {
+        Packed { set, inner: 0, width: 0, data: Vec::new(), first: 0 }
+    }
+
+    /// Takes `B`, `inner × width` and row-major.
+    pub(crate) fn pack(&mut self, b: &[f32], [inner, width]: [usize; 2]) {
+        assert_eq!(b.len(), inner * width);
+        self.fill(inner, width, |p, first, row| row.copy_from_slice(&b[p * width + first..][..row.len()]));
+    }
+
+    /// Takes `Bᵀ`, where `B` is `width × inner` and row-major.
+    pub(crate) fn pack_transposed(&mut self, b: &[f32], [width, inner]: [usize; 2]) {
+        assert_eq!(b.len(), inner * width);
+        self.fill(inner, width, |p, first, row| {
+            row.iter_mut().zip(b[first * inner..].chunks_exact(inner)).for_each(|(entry, b)| *entry = b[p]);
+        });
+    }
+
+    /// Calls `write(p, first column, entries)` for the piece of row `p` in every panel.
+    fn fill(&mut self, inner: usize, width: usize, write: impl Fn(usize, usize, &mut [f32])) {
+        let lanes = self.set.lanes();
+        (self.inner, self.width) = (inner, width);
+        self.data.resize(inner * width.next_multiple_of(lanes) + LINE, 0.0);
+        // The allocator promises the alignment of a number only. Where it can't be told, any start will do.
+        self.first = Some(self.data.as_ptr().align_offset(4 * LINE)).filter(|&first| first < LINE).unwrap_or(0);
+        for first in (0..width).step_by(2 * lanes) {
+            let used = (2 * lanes).min(width - first);
+            let stride = used.next_multiple_of(lanes);
+            let panel = &mut self.data[self.first + first * inner..][..stride * inner];
+            for (p, row) in panel.chunks_exact_mut(stride).enumerate() {
+                write(p, first, &mut row[..used]);
+                row[used..].fill(0.0);
+            }
+        }
+    }
+
+    /// `Y = start + A B[above..above + cols]`, where `A` has `cols` columns and as many rows as `Y`; both row-major.
+    pub(crate) fn multiply(&self, a: &[f32], above: usize, cols: usize, start: Start<'_>, y: &mut [f32]) {
+        if y.is_empty() {
+            return;
+        }
+        let rows = y.len() / self.width;
+        assert!(y.len() == rows * self.width && a.len() == rows * cols && above + cols <= self.inner);
+        if let Start::Row(row) = start {
+            assert_eq!(row.len(), self.width);
+        }
+        assert!(self.data.len() >= self.first + self.inner * self.width.next_multiple_of(self.set.lanes()));
+        // SAFETY: the machine has the instructions, or there would be no such `InstructionSet`; the lengths were checked.
+        unsafe {
+            match self.set.0 {
+                #[cfg(target_arch = "x86_64")]
+                Set::Avx512 => avx512::multiply(self, a, above, cols, start, y),
+                #[cfg(target_arch = "x86_64")]
+                Set::Avx2 => avx2::multiply(self, a, above, cols, start, y),
+                Set::Portable => multiply::<Four, 4>(self, a, above, cols, start, y),
+            }
+        }
+    }
+}
+
+/// `Y = X[:, first..]ᵀ G`, as many columns of `X` as `Y` has rows. `X` has `x_cols` columns and `G` has `width`.
+pub(crate) fn multiply_transposed(
+    set: InstructionSet,
+    x: &[f32],
+    x_cols: usize,
+    first: usize,
+    g: &[f32],
+    width: usize,
+    y: &mut [f32],
+) {
+    if y.is_empty() {
+        return;
+    }
+    let (rows, cols) = (g.len() / width, y.len() / width);
+    assert!(g.len() == rows * width && y.len() == cols * width && x.len() == rows * x_cols && first + cols <= x_cols);
+    if rows == 0 {
+        return y.fill(0.0);
+    }
+    let x = &x[first..];
+    // SAFETY: the machine has the instructions, or there would be no such `InstructionSet`; the lengths were checked.
+    unsafe {
+        match set.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => avx512::multiply_transposed(x, x_cols, g, width, y),
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => avx2::multiply_transposed(x, x_cols, g, width, y),
+            Set::Portable => multiply_transposed_by::<Four, 4>(x, x_cols, g, width, y),
+        }
+    }
+}
+
+/// The two products, compiled for an instruction set. `FULL` rows by two vectors are what its registers hold.
+#[cfg(target_arch = "x86_64")]
+macro_rules! compiled_for {
+    ($name:ident, $features:literal, $Vector:ty, $full:literal) => {
+        mod $name {
+            use super::*;
+
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn multiply(
+                b: &Packed,
+                a: &[f32],
+                above: usize,
+                cols: usize,
+                start: Start<'_>,
+                y: &mut [f32],
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { super::multiply::<$Vector, $full>(b, a, above, cols, start, y) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn multiply_transposed(x: &[f32], x_cols: usize, g: &[f32], width: usize, y: &mut [f32]) {
+                // SAFETY: as promised by the caller.
+                unsafe { multiply_transposed_by::<$Vector, $full>(x, x_cols, g, width, y) }
+            }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+compiled_for!(avx512, "avx512f", __m512, 12);
+#[cfg(target_arch = "x86_64")]
+compiled_for!(avx2, "avx2,fma", __m256, 6);
+
+/// A vector register.
+///
+/// # Safety
+/// The machine must have the instructions, and pointers be good for as many numbers as are read or written there.
+trait Lanes: Copy {
+    const COUNT: usize;
+
+    unsafe fn splat(x: f32) -> Self;
+
+    unsafe fn load(from: *const f32) -> Self;
+
+    /// The first `count < COUNT` numbers, then zeros.
+    unsafe fn load_first(from: *const f32, count: usize) -> Self;
+
+    unsafe fn store(self, to: *mut f32);
+
+    unsafe fn store_first(self, to: *mut f32, count: usize);
+
+    /// `self + a b`.
+    unsafe fn add_product(self, a: Self, b: Self) -> Self;
+}
+
+// SAFETY of the bodies below: what the trait asks of the caller is what the instructions ask.
+#[cfg(target_arch = "x86_64")]
+impl Lanes for __m512 {
+    const COUNT: usize = 16;
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> __m512 {
+        unsafe { _mm512_set1_ps(x) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> __m512 {
+        unsafe { _mm512_loadu_ps(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_first(from: *const f32, count: usize) -> __m512 {
+        unsafe { _mm512_maskz_loadu_ps((1 << count) - 1, from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        unsafe { _mm512_storeu_ps(to, self) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_first(self, to: *mut f32, count: usize) {
+        unsafe { _mm512_mask_storeu_ps(to, (1 << count) - 1, self) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_product(self, a: __m512, b: __m512) -> __m512 {
+        unsafe { _mm512_fmadd_ps(a, b, self) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! first_of_eight {
+    ($count:expr) => {
+        _mm256_cmpgt_epi32(_mm256_set1_epi32($count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Lanes for __m256 {
+    const COUNT: usize = 8;
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> __m256 {
+        unsafe { _mm256_set1_ps(x) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> __m256 {
+        unsafe { _mm256_loadu_ps(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_first(from: *const f32, count: usize) -> __m256 {
+        unsafe { _mm256_maskload_ps(from, first_of_eight!(count)) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        unsafe { _mm256_storeu_ps(to, self) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_first(self, to: *mut f32, count: usize) {
+        unsafe { _mm256_maskstore_ps(to, first_of_eight!(count), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_product(self, a: __m256, b: __m256) -> __m256 {
+        unsafe { _mm256_fmadd_ps(a, b, self) }
+    }
+}
+
+/// What the baseline of every machine that we know adds at once.
+#[derive(Clone, Copy)]
+struct Four([f32; 4]);
+
+impl Lanes for Four {
+    const COUNT: usize = 4;
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Four {
+        Four([x; 4])
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Four {
+        Four(unsafe { from.cast::<[f32; 4]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn load_first(from: *const f32, count: usize) -> Four {
+        let mut all = [0.0; 4];
+        for (lane, entry) in all.iter_mut().enumerate().take(count) {
+            *entry = unsafe { *from.add(lane) };
+        }
+        Four(all)
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        unsafe { to.cast::<[f32; 4]>().write_unaligned(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_first(self, to: *mut f32, count: usize) {
+        for (lane, &entry) in self.0.iter().enumerate().take(count) {
+            unsafe { *to.add(lane) = entry };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add_product(self, a: Four, b: Four) -> Four {
+        let mut sum = self.0;
+        for lane in 0..4 {
+            sum[lane] += a.0[lane] * b.0[lane];
+        }
+        Four(sum)
+    }
+}
+
+/// # Safety
+/// The machine has the instructions of `V`; lengths are as `Packed::multiply` checks them.
+#[inline(always)]
+unsafe fn multiply<V: Lanes, const FULL: usize>(
+    b: &Packed,
+    a: &[f32],
+    above: usize,
+    cols: usize,
+    start: Start<'_>,
+    y: &mut [f32],
+) {
+    let (width, rows) = (b.width, y.len() / b.width);
+    let rows_at_hand = (AT_HAND / width).max(1).next_multiple_of(FULL);
+    for top in (0..rows).step_by(rows_at_hand) {
+        let mut inner = 0;
+        // Once without any columns too: the start has to be written.
+        while inner < cols.max(1) {
+            let depth = INNER.min(cols - inner);
+            let start = if inner == 0 { start } else { Start::Present };
+            for left in (0..width).step_by(2 * V::COUNT) {
+                let used = (2 * V::COUNT).min(width - left);
+                let stride = used.next_multiple_of(V::COUNT);
+                // SAFETY: within the panel, within the rows of `A` and of `Y`.
+                unsafe {
+                    let panel = b.data.as_ptr().add(b.first + left * b.inner + (above + inner) * stride);
+                    let a = a.as_ptr().add(top * cols + inner);
+                    let strip = Strip { a, a_stride: cols, b: panel, b_stride: stride, depth };
+                    let to = To { start, y: y.as_mut_ptr().add(top * width), y_stride: width, left, used };
+                    strip.write::<V, FULL, false>(rows_at_hand.min(rows - top), to);
+                }
+            }
+            inner += INNER;
+        }
+    }
+}
+
+/// # Safety
+/// The machine has the instructions of `V`; lengths are as `multiply_transposed` checks them.
+#[inline(always)]
+unsafe fn multiply_transposed_by<V: Lanes, const FULL: usize>(
+    x: &[f32],
+    x_cols: usize,
+    g: &[f32],
+    width: usize,
+    y: &mut [f32],
+) {
+    /// Rows of `G` under each other: at their distance in `G`, many of them would share a place in the cache.
+    #[repr(align(64))]
+    struct Panel([f32; INNER * WIDEST]);
+    let mut copy = Panel([0.0; INNER * WIDEST]);
+    let (rows, cols) = (g.len() / width, y.len() / width);
+    let rows_at_hand = (AT_HAND / x_cols).clamp(64, INNER);
+    let mut top = 0;
+    while top < rows {
+        let depth = rows_at_hand.min(rows - top);
+        if x_cols >= 128 {
+            // Tiles go down the columns; the memory is read faster along the rows.
+            for row in x[top * x_cols..].chunks(x_cols).take(depth) {
+                for line in row[..cols.min(row.len())].chunks(LINE) {
+                    fetch(line);
+                }
+            }
+        }
+        let start = if top == 0 { Start::Zero } else { Start::Present };
+        let mut left = 0;
+        while left < width {
+            let used = (2 * V::COUNT).min(width - left);
+            let stride = used.next_multiple_of(V::COUNT);
+            let (mut b, mut b_stride) = (&g[top * width + left..], width);
+            if used < stride || width >= 128 {
+                for r in 0..depth {
+                    copy.0[r * stride..][..used].copy_from_slice(&b[r * width..][..used]);
+                    copy.0[r * stride + used..][..stride - used].fill(0.0);
+                }
+                (b, b_stride) = (&copy.0[..], stride);
+            }
+            // SAFETY: within the rows of `X`, of `G` or its copy, and of `Y`.
+            unsafe {
+                let a = x.as_ptr().add(top * x_cols);
+                let strip = Strip { a, a_stride: x_cols, b: b.as_ptr(), b_stride, depth };
+                let to = To { start, y: y.as_mut_ptr(), y_stride: width, left, used };
+                strip.write::<V, FULL, true>(cols, to);
+            }
+            left += used;
+        }
+        top += depth;
+    }
+}
+
+/// A factor `A` and a panel of the other, `depth` of their inner dimension.
+#[derive(Clone, Copy)]
+struct Strip {
+    a: *const f32,
+    a_stride: usize,
+    b: *const f32,
+    b_stride: usize,
+    depth: usize,
+}
+
+/// Columns `left..left + used` of the result.
+#[derive(Clone, Copy)]
+struct To<'a> {
+    start: Start<'a>,
+    y: *mut f32,
+    y_stride: usize,
+    left: usize,
+    used: usize,
+}
+
+impl Strip {
+    /// All `rows` of the panel's columns in the result. `DOWN` the columns of `A`, or along its rows.
+    ///
+    /// # Safety
+    /// As for `tile`, for all rows.
+    #[inline(always)]
+    unsafe fn write<V: Lanes, const FULL: usize, const DOWN: bool>(self, rows: usize, to: To<'_>) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if to.used > V::COUNT {
+                self.write_panel::<V, FULL, 2, DOWN>(rows, to);
+            } else {
+                self.write_panel::<V, FULL, 1, DOWN>(rows, to);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn write_panel<V: Lanes, const FULL: usize, const VECTORS: usize, const DOWN: bool>(
+        self,
+        rows: usize,
+        to: To<'_>,
+    ) {
+        let mut row = 0;
+        // SAFETY: as promised by the caller.
+        unsafe {
+            while rows - row >= FULL {
+                self.tile::<V, FULL, VECTORS, DOWN>(row, to);
+                row += FULL;
+            }
+            if FULL > 8 && rows - row >= 8 {
+                self.tile::<V, 8, VECTORS, DOWN>(row, to);
+                row += 8;
+            }
+            if FULL > 4 && rows - row >= 4 {
+                self.tile::<V, 4, VECTORS, DOWN>(row, to);
+                row += 4;
+            }
+            if rows - row >= 2 {
+                self.tile::<V, 2, VECTORS, DOWN>(row, to);
+                row += 2;
+            }
+            if row < rows {
+                self.tile::<V, 1, VECTORS, DOWN>(row, to);
+            }
+        }
+    }
+
+    /// `ROWS` rows of the result from `row` on, `VECTORS` vectors wide.
+    ///
+    /// # Safety
+    /// The machine has the instructions of `V`; the rows lie in `a` and `y`, and the panel is `VECTORS` vectors wide.
+    #[inline(always)]
+    unsafe fn tile<V: Lanes, const ROWS: usize, const VECTORS: usize, const DOWN: bool>(self, row: usize, to: To<'_>) {
+        let Strip { a, a_stride, b, b_stride, depth } = self;
+        // SAFETY: as promised by the caller; the last vector reads and writes what is used of it and no more.
+        unsafe {
+            let mut sums = [[V::splat(0.0); VECTORS]; ROWS];
+            let last = to.used - (VECTORS - 1) * V::COUNT;
+            let y = to.y.add(row * to.y_stride + to.left);
+            match to.start {
+                Start::Zero => {}
+                Start::Row(first) => {
+                    for v in 0..VECTORS {
+                        let count = if v + 1 == VECTORS { last } else { V::COUNT };
+                        let first = load_up_to::<V>(first.as_ptr().add(to.left + v * V::COUNT), count);
+                        for sums in &mut sums {
+                            sums[v] = first;
+                        }
+                    }
+                }
+                Start::Present => {
+                    for i in 0..ROWS {
+                        for v in 0..VECTORS {
+                            let count = if v + 1 == VECTORS { last } else { V::COUNT };
+                            sums[i][v] = load_up_to::<V>(y.add(i * to.y_stride + v * V::COUNT), count);
+                        }
+                    }
+                }
+            }
+            let a = if DOWN { a.add(row) } else { a.add(row * a_stride) };
+            for p in 0..depth {
+                let mut panel = [V::splat(0.0); VECTORS];
+                for v in 0..VECTORS {
+                    panel[v] = V::load(b.add(p * b_stride + v * V::COUNT));
+                }
+                for i in 0..ROWS {
+                    let a = V::splat(*if DOWN { a.add(p * a_stride + i) } else { a.add(i * a_stride + p) });
+                    for v in 0..VECTORS {
+                        sums[i][v] = sums[i][v].add_product(a, panel[v]);
+                    }
+                }
+            }
+            for i in 0..ROWS {
+                for v in 0..VECTORS {
+                    let y = y.add(i * to.y_stride + v * V::COUNT);
+                    if v + 1 == VECTORS && last < V::COUNT {
+                        sums[i][v].store_first(y, last);
+                    } else {
+                        sums[i][v].store(y);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Asks for a line of the cache without waiting for it.
+#[inline(always)]
+fn fetch(line: &[f32]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every such machine has the instruction, and it may be given any address.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = line;
+}
+
+#[inline(always)]
+unsafe fn load_up_to<V: Lanes>(from: *const f32, count: usize) -> V {
+    // SAFETY: as promised by the caller.
+    unsafe { if count < V::COUNT { V::load_first(from, count) } else { V::load(from) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Matrix;
+    use proptest::prelude::*;
+
+    const SIDES: [usize; 15] = [0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257];
+
+    /// Entries of both signs without a pattern that a wrong index could meet by chance.
+    fn matrix(rows: usize, cols: usize, salt: u32) -> Matrix {
+        Matrix::from_fn(rows, cols, |i, c| {
+            let mixed = (i as u32 * 7919 + c as u32 * 104_729 + salt).wrapping_mul(2_654_435_761);
+            (mixed >> 8) as f32 / (1 << 23) as f32 - 1.0
+        })
+    }
+
+    fn transposed(x: &Matrix) -> Matrix {
+        Matrix::from_fn(x.cols(), x.rows(), |i, c| x.row(c)[i])
+    }
+
+    /// `start + A B` in double precision, and the sum of magnitudes that its error is measured by.
+    fn naive(a: &Matrix, b: &Matrix, start: impl Fn(usize, usize) -> f32) -> Vec<[f64; 2]> {
+        let entry = |i: usize, c: usize| {
+            let first = f64::from(start(i, c));
+            (0..b.rows()).fold([first, first.abs()], |[sum, size], p| {
+                let term = f64::from(a.row(i)[p]) * f64::from(b.row(p)[c]);
+                [sum + term, size + term.abs()]
+            })
+        };
+        (0..a.rows()).flat_map(|i| (0..b.cols()).map(move |c| (i, c))).map(|(i, c)| entry(i, c)).collect()
+    }
+
+    fn assert_close(got: &[f32], expected: &[[f64; 2]], what: &str) {
+        assert_eq!(got.len(), expected.len());
+        for (at, (&got, &[sum, size])) in got.iter().zip(expected).enumerate() {
+            assert!((f64::from(got) - sum).abs() <= 2e-6 * size + 1e-30, "{what}: entry {at} is {got}, not {sum}");
+        }
+    }
+
+    /// All three products of one shape, with every instruction set of this machine.
+    fn check(rows: usize, inner: usize, width: usize) {
+        let (a, b) = (matrix(rows, inner, 1), matrix(inner, width, 2));
+        let (bias, before) = (matrix(1, width, 3), matrix(rows, width, 4));
+        let plain = naive(&a, &b, |_, _| 0.0);
+        let with_bias = naive(&a, &b, |_, c| bias.row(0)[c]);
+        let added = naive(&a, &b, |i, c| before.row(i)[c]);
+        let (a_down, b_down) = (transposed(&a), transposed(&b));
+        for set in InstructionSet::available() {
+            let what = format!("{rows} × {inner} × {width} by {set:?}");
+            let mut packed = Packed::new(set);
+            let mut y = before.clone();
+            packed.pack(b.data(), [inner, width]);
+            packed.multiply(a.data(), 0, inner, Start::Present, y.data_mut());
+            assert_close(y.data(), &added, &what);
+            packed.multiply(a.data(), 0, inner, Start::Row(bias.data()), y.data_mut());
+            assert_close(y.data(), &with_bias, &what);
+            y.data_mut().fill(f32::NAN);
+            packed.multiply(a.data(), 0, inner, Start::Zero, y.data_mut());
+            assert_close(y.data(), &plain, &what);
+            let forward = y.clone();
+
+            y.data_mut().fill(f32::NAN);
+            packed.pack_transposed(b_down.data(), [width, inner]);
+            packed.multiply(a.data(), 0, inner, Start::Zero, y.data_mut());
+            assert_eq!(y, forward, "{what}, B transposed");
+            y.data_mut().fill(f32::NAN);
+            multiply_transposed(set, a_down.data(), rows, 0, b.data(), width, y.data_mut());
+            assert_eq!(y, forward, "{what}, A transposed");
+        }
+    }
+
+    #[test]
+    fn every_product_agrees_with_a_naive_one_on_awkward_shapes() {
+        for rows in SIDES {
+            for inner in SIDES {
+                // The largest sides together take time and show nothing new.
+                for width in SIDES.into_iter().filter(|&width| rows * inner * width <= 1 << 19) {
+                    check(rows, inner, width);
+                }
+            }
+        }
+        check(257, 257, 257);
+        check(30, 1000, 70);
+    }
+
+    proptest! {
+        #[test]
+        fn every_product_agrees_with_a_naive_one(rows in 0..40usize, inner in 0..600usize, width in 0..80usize) {
+            check(rows, inner, width);
+        }
+
+        #[test]
+        fn a_row_does_not_know_where_it_stands(first in 0..30usize, count in 1..30usize, width in 1..70usize) {
+            let (a, b) = (matrix(60, 300, 5), matrix(300, width, 6));
+            for set in InstructionSet::available() {
+                let mut packed = Packed::new(set);
+                packed.pack(b.data(), [300, width]);
+                let [mut all, mut some] = [Matrix::zeros(60, width), Matrix::zeros(count, width)];
+                packed.multiply(a.data(), 0, 300, Start::Zero, all.data_mut());
+                packed.multiply(&a.data()[first * 300..][..count * 300], 0, 300, Start::Zero, some.data_mut());
+                prop_assert_eq!(&all.data()[first * width..][..count * width], some.data());
+
+                // Columns of A are rows of the product as well.
+                let [mut all, mut some] = [Matrix::zeros(60, width), Matrix::zeros(count, width)];
+                let down = transposed(&a);
+                multiply_transposed(set, down.data(), 60, 0, b.data(), width, all.data_mut());
+                multiply_transposed(set, down.data(), 60, first, b.data(), width, some.data_mut());
+                prop_assert_eq!(&all.data()[first * width..][..count * width], some.data());
+            }
+        }
+
+        #[test]
+        fn the_inner_dimension_may_come_in_pieces(cut in 0..300usize, width in 1..70usize) {
+            let (a, b) = (matrix(20, 300, 7), matrix(300, width, 8));
+            let left = Matrix::from_fn(20, cut, |i, c| a.row(i)[c]);
+            let right = Matrix::from_fn(20, 300 - cut, |i, c| a.row(i)[cut + c]);
+            for set in InstructionSet::available() {
+                let mut packed = Packed::new(set);
+                packed.pack(b.data(), [300, width]);
+                let [mut whole, mut pieces] = [Matrix::zeros(20, width), Matrix::zeros(20, width)];
+                packed.multiply(a.data(), 0, 300, Start::Zero, whole.data_mut());
+                packed.multiply(left.data(), 0, cut, Start::Zero, pieces.data_mut());
+                packed.multiply(right.data(), cut, 300 - cut, Start::Present, pieces.data_mut());
+                prop_assert_eq!(&whole, &pieces);
+            }
+        }
+    }
+
+    #[test]
+    fn instruction_sets_agree_to_the_last_digits() {
+        let (a, b) = (matrix(50, 256, 9), matrix(256, 70, 10));
+        let products: Vec<Matrix> = InstructionSet::available()
+            .map(|set| {
+                let mut packed = Packed::new(set);
+                let mut y = Matrix::zeros(50, 70);
+                packed.pack(b.data(), [256, 70]);
+                packed.multiply(a.data(), 0, 256, Start::Zero, y.data_mut());
+                y
+            })
+            .collect();
+        let scale = products[0].data().iter().fold(0f32, |most, entry| most.max(entry.abs()));
+        for other in &products[1..] {
+            for (a, b) in products[0].data().iter().zip(other.data()) {
+                assert!((a - b).abs() <= 1e-5 * scale, "{a} and {b}");
+            }
+        }
+    }
+}

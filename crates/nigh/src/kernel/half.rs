@@ -1,0 +1,415 @@
+//! Half precision (IEEE 754 binary16) for what lies in memory between two hops; sums are always `f32`.
+
+use super::dispatch::simd;
+use super::pages::Lines;
+use crate::names::named;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+named! {
+    /// How `X` is stored between the hops of `Ã^K X`. Sums are `f32` either way, and so is the result.
+    pub enum Storage, "hop storage" {
+        /// Four bytes per entry, nothing rounded.
+        Single = "float32",
+        /// Two bytes per entry, rounded to eleven bits: less to read, where memory is what a hop waits for.
+        Half = "float16",
+    }
+}
+
+/// How far a product that went through halves is from the one that did not.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StorageError {
+    /// `‖Y' - Y‖ / ‖Y‖`, Frobenius norms.
+    pub frobenius: f64,
+    /// The largest difference of two entries over the largest entry of `Y`.
+    pub largest: f64,
+}
+
+impl StorageError {
+    /// Of `Y'` against `Y`; zero where there is nothing to be wrong about.
+    pub fn between(rounded: &[f32], exact: &[f32]) -> StorageError {
+        let (mut squares, mut norm, mut most, mut largest) = (0.0, 0.0, 0f64, 0f64);
+        for (&a, &b) in rounded.iter().zip(exact) {
+            let (difference, b) = (f64::from(a) - f64::from(b), f64::from(b));
+            squares += difference * difference;
+            norm += b * b;
+            most = most.max(difference.abs());
+            largest = largest.max(b.abs());
+        }
+        let over = |a: f64, b: f64| if b > 0.0 { a / b } else { 0.0 };
+        StorageError { frobenius: over(squares, norm).sqrt(), largest: over(most, largest) }
+    }
+
+    /// The worse of two, figure by figure.
+    pub fn max(self, other: StorageError) -> StorageError {
+        let (frobenius, largest) = (self.frobenius.max(other.frobenius), self.largest.max(other.largest));
+        StorageError { frobenius, largest }
+    }
+}
+
+impl std::fmt::Display for StorageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let StorageError { frobenius, largest } = self;
+        write!(f, "relative error of Ã^K E {frobenius:.1e}, of its largest entry {largest:.1e}")
+    }
+}
+
+/// A number as binary16: one bit of sign, five of exponent, ten of fraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(transparent)]
+pub(crate) struct Half(pub u16);
+
+/// The bits of infinity; those of a NaN are larger.
+const INFINITE: u16 = 0x7c00;
+
+impl Half {
+    /// The exact value.
+    #[inline(always)]
+    pub fn widen(self) -> f32 {
+        let (sign, magnitude) = (u32::from(self.0 & 0x8000) << 16, self.0 & 0x7fff);
+        let bits = u32::from(magnitude) << 13;
+        // In place, the bits mean a number 2^112 times too small, subnormals included.
+        let finite = (f32::from_bits(bits) * f32::from_bits((127 + 112) << 23)).to_bits();
+        let quiet = if magnitude > INFINITE { 1 << 22 } else { 0 };
+        f32::from_bits(sign | if magnitude >= INFINITE { 0x7f80_0000 | bits | quiet } else { finite })
+    }
+
+    /// The nearest, the even one of two; infinite from 65,520 on.
+    #[inline(always)]
+    pub fn narrow(value: f32) -> Half {
+        let bits = value.to_bits();
+        let (sign, magnitude) = ((bits >> 16) as u16 & 0x8000, bits & 0x7fff_ffff);
+        // Half an ulp, less a trifle that the last kept bit makes up for where it is odd.
+        let rounded = magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
+        // The last bit of 0.5 is the smallest half there is, so this addition rounds as it should.
+        let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
+        let nan = 0x7e00 | (magnitude >> 13 & 0x3ff);
+        Half(
+            sign | match magnitude {
+                0x7f80_0001.. => nan as u16,
+                0x4780_0000.. => INFINITE,
+                0x3880_0000.. => rounded as u16,
+                _ => subnormal as u16,
+            },
+        )
+    }
+
+    /// Neither infinite nor a NaN.
+    #[inline(always)]
+    pub fn is_finite(self) -> bool {
+        self.0 & 0x7fff < INFINITE
+    }
+}
+
+/// The conversions of an instruction set. All give the same bits.
+pub(crate) trait Convert: Copy {
+    /// Exact values.
+    fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B];
+    /// Nearest halves.
+    fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B];
+}
+
+/// For any machine.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable;
+
+impl Convert for Portable {
+    #[inline(always)]
+    fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B] {
+        let mut values = [0.0; B];
+        for at in 0..B {
+            values[at] = halves[at].widen();
+        }
+        values
+    }
+
+    #[inline(always)]
+    fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B] {
+        let mut halves = [Half(0); B];
+        for at in 0..B {
+            halves[at] = Half::narrow(values[at]);
+        }
+        halves
+    }
+}
+
+/// The instructions of x86-64. Only functions compiled for them may use these.
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86 {
+    use super::{Convert, Half};
+    use std::arch::x86_64::*;
+
+    /// Sixteen at a time.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512(());
+
+    /// Eight at a time.
+    #[derive(Clone, Copy)]
+    pub(crate) struct F16c(());
+
+    impl Avx512 {
+        /// # Safety
+        /// The machine has AVX-512F and F16C.
+        #[inline(always)]
+        pub unsafe fn new() -> Avx512 {
+            Avx512(())
+        }
+    }
+
+    impl F16c {
+        /// # Safety
+        /// The machine has F16C.
+        #[inline(always)]
+        pub unsafe fn new() -> F16c {
+            F16c(())
+        }
+    }
+
+    impl Convert for F16c {
+        #[inline(always)]
+        fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B] {
+            let mut values = [0.0; B];
+            let mut at = 0;
+            while at + 8 <= B {
+                // SAFETY: eight entries from `at` on are within both arrays, and whoever made `self` vouched for F16C.
+                unsafe {
+                    let eight = _mm_loadu_si128(halves.as_ptr().add(at).cast());
+                    _mm256_storeu_ps(values.as_mut_ptr().add(at), _mm256_cvtph_ps(eight));
+                }
+                at += 8;
+            }
+            while at < B {
+                values[at] = halves[at].widen();
+                at += 1;
+            }
+            values
+        }
+
+        #[inline(always)]
+        fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B] {
+            let mut halves = [Half(0); B];
+            let mut at = 0;
+            while at + 8 <= B {
+                // SAFETY: as above.
+                unsafe {
+                    let eight = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(values.as_ptr().add(at)));
+                    _mm_storeu_si128(halves.as_mut_ptr().add(at).cast(), eight);
+                }
+                at += 8;
+            }
+            while at < B {
+                halves[at] = Half::narrow(values[at]);
+                at += 1;
+            }
+            halves
+        }
+    }
+
+    impl Convert for Avx512 {
+        #[inline(always)]
+        fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B] {
+            if !B.is_multiple_of(16) {
+                return F16c(()).widen(halves);
+            }
+            let mut values = [0.0; B];
+            let mut at = 0;
+            while at < B {
+                // SAFETY: sixteen entries from `at` on are within both arrays, and whoever made `self` vouched for
+                // AVX-512F.
+                unsafe {
+                    let sixteen = _mm256_loadu_si256(halves.as_ptr().add(at).cast());
+                    _mm512_storeu_ps(values.as_mut_ptr().add(at), _mm512_cvtph_ps(sixteen));
+                }
+                at += 16;
+            }
+            values
+        }
+
+        #[inline(always)]
+        fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B] {
+            if !B.is_multiple_of(16) {
+                return F16c(()).narrow(values);
+            }
+            let mut halves = [Half(0); B];
+            let mut at = 0;
+            while at < B {
+                // SAFETY: as above.
+                unsafe {
+                    let sixteen =
+                        _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(values.as_ptr().add(at)));
+                    _mm256_storeu_si256(halves.as_mut_ptr().add(at).cast(), sixteen);
+                }
+                at += 16;
+            }
+            halves
+        }
+    }
+}
+
+/// Entries that one task converts.
+const BLOCK: usize = 1 << 14;
+
+/// The power of two that brings the largest magnitude to between 2^8 and 2^9: far from infinity, where hops may enlarge
+/// entries 127-fold, and with the full eleven bits down to 2^-22 of it. None if there is an entry that is no number.
+pub(crate) fn scale_of(values: &[f32]) -> Option<f32> {
+    let largest = values.par_chunks(BLOCK).map(largest_bits).max().unwrap_or(0);
+    // As bits, magnitudes are in order, and a NaN is above infinity.
+    let exponent = (largest >> 23).max(9);
+    (exponent < 255).then(|| f32::from_bits((127 + 8 + 127 - exponent) << 23))
+}
+
+simd! {
+    fn largest_bits(values: &[f32]) -> u32 {
+        let mut largest = 0;
+        for value in values {
+            largest = largest.max(value.to_bits() & 0x7fff_ffff);
+        }
+        largest
+    }
+}
+
+/// Row `i` of `halves` is that of `values` times `scale · right[i]`.
+pub(crate) fn narrow(values: &[f32], right: &[f32], scale: f32, halves: &mut Lines<Half>) {
+    halves.reshape(values.len());
+    let width = values.len() / right.len().max(1);
+    if width == 0 {
+        return;
+    }
+    let blocks = halves.par_chunks_mut(ROWS * width).zip(values.par_chunks(ROWS * width)).zip(right.par_chunks(ROWS));
+    blocks.for_each(|((halves, values), right)| narrow_rows(values, right, scale, width, halves));
+}
+
+/// Rows that one task converts.
+const ROWS: usize = 1 << 10;
+
+simd! {
+    fn narrow_rows(values: &[f32], right: &[f32], scale: f32, width: usize, halves: &mut [Half]) {
+        for ((halves, values), r) in halves.chunks_exact_mut(width).zip(values.chunks_exact(width)).zip(right) {
+            let factor = r * scale;
+            for (half, value) in halves.iter_mut().zip(values) {
+                *half = Half::narrow(value * factor);
+            }
+        }
+    }
+}
+
+/// What lies in memory for a number: the number, or the half nearest to it.
+pub(crate) trait Entry: Copy + Default + Send + Sync {
+    /// As numbers.
+    fn load<const B: usize>(block: &[Self; B], convert: impl Convert) -> [f32; B];
+    /// From numbers.
+    fn store<const B: usize>(values: [f32; B], convert: impl Convert) -> [Self; B];
+    /// Whether a number came out that this can not hold.
+    fn overflows(row: &[Self]) -> bool;
+}
+
+impl Entry for f32 {
+    #[inline(always)]
+    fn load<const B: usize>(block: &[f32; B], _: impl Convert) -> [f32; B] {
+        *block
+    }
+
+    #[inline(always)]
+    fn store<const B: usize>(values: [f32; B], _: impl Convert) -> [f32; B] {
+        values
+    }
+
+    #[inline(always)]
+    fn overflows(_: &[f32]) -> bool {
+        false
+    }
+}
+
+impl Entry for Half {
+    #[inline(always)]
+    fn load<const B: usize>(block: &[Half; B], convert: impl Convert) -> [f32; B] {
+        convert.widen(block)
+    }
+
+    #[inline(always)]
+    fn store<const B: usize>(values: [f32; B], convert: impl Convert) -> [Half; B] {
+        convert.narrow(&values)
+    }
+
+    #[inline(always)]
+    fn overflows(row: &[Half]) -> bool {
+        let mut overflows = false;
+        for half in row {
+            overflows |= !half.is_finite();
+        }
+        overflows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Halves all, and floats of every exponent with the fractions around which rounding turns.
+    fn floats() -> Vec<f32> {
+        let fractions =
+            (0..1u32 << 10).flat_map(|top| [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff].map(|low| top << 13 | low));
+        let positive = fractions.flat_map(|fraction| (0..256u32).map(move |exponent| exponent << 23 | fraction));
+        let mut floats: Vec<f32> = positive.flat_map(|bits| [bits, bits | 1 << 31]).map(f32::from_bits).collect();
+        floats.extend((0..=u16::MAX).map(|bits| Half(bits).widen()));
+        floats
+    }
+
+    #[test]
+    fn every_half_is_its_own_nearest_half() {
+        for bits in 0..=u16::MAX {
+            let again = Half::narrow(Half(bits).widen());
+            let nan = bits & 0x7fff > INFINITE;
+            assert_eq!(again.0, if nan { bits | 0x200 } else { bits });
+        }
+        assert_eq!([0x0001, 0x3c00, 0x7bff].map(|bits| Half(bits).widen()), [2f32.powi(-24), 1.0, 65504.0]);
+    }
+
+    #[test]
+    fn rounding_goes_to_the_nearest_half_and_to_the_even_one_of_two() {
+        let finite = (0..INFINITE).map(|bits| Half(bits).widen()).collect::<Vec<_>>();
+        for (low, pair) in finite.windows(2).enumerate() {
+            // The middle of two halves is a float; so are its neighbours.
+            let middle = (pair[0] + pair[1]) / 2.0;
+            let even = low as u16 + (low as u16 & 1);
+            assert_eq!(Half::narrow(middle).0, even);
+            assert_eq!(Half::narrow(middle.next_down()).0, low as u16);
+            assert_eq!(Half::narrow(middle.next_up()).0, low as u16 + 1);
+        }
+        assert_eq!([65519.99, 65520.0, f32::MAX].map(|value| Half::narrow(value).0), [0x7bff, INFINITE, INFINITE]);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_portable_conversions_have_the_bits_of_the_instructions() {
+        #[target_feature(enable = "f16c,avx2")]
+        fn f16c(check: fn(x86::F16c)) {
+            // SAFETY: this function is compiled for F16C.
+            check(unsafe { x86::F16c::new() });
+        }
+        #[target_feature(enable = "f16c,avx2,avx512f")]
+        fn avx512(check: fn(x86::Avx512)) {
+            // SAFETY: this function is compiled for AVX-512F.
+            check(unsafe { x86::Avx512::new() });
+        }
+        fn check(convert: impl Convert) {
+            let bits = |values: [f32; 16]| values.map(f32::to_bits);
+            let halves: Vec<Half> = (0..=u16::MAX).map(Half).collect();
+            for halves in halves.as_chunks::<16>().0 {
+                assert_eq!(bits(convert.widen(halves)), bits(Portable.widen(halves)));
+            }
+            for values in floats().as_chunks::<16>().0 {
+                assert_eq!(convert.narrow(values), Portable.narrow(values), "{values:?}");
+            }
+        }
+        if std::is_x86_feature_detected!("f16c") && std::is_x86_feature_detected!("avx2") {
+            // SAFETY: just found.
+            unsafe { f16c(check) };
+            if std::is_x86_feature_detected!("avx512f") {
+                // SAFETY: just found.
+                unsafe { avx512(check) };
+            }
+        }
+    }
+}
