@@ -20,6 +20,7 @@ CASES = [
     ("propagate/d64/{1m,ppa}", ["torch", "scipy", "scipy-threads", "pycleora"]),
     ("propagate/d64/ppa-random", ["torch", "scipy", "scipy-threads"]),
     ("propagate/{d1,d8,d64,d256}/coauthor-physics", ["torch", "scipy"]),
+    ("propagate/d64/{30m,30x1m}", []),
     ("propagate-half/d64/{ppa,ppa-random}", []),
     (f"sparse-product/{TRAINED}", ["torch"]),
     ("pair-loss/{communities,cora,coauthor-cs,coauthor-physics}", ["torch", "torch-compiled"]),
@@ -57,7 +58,7 @@ CHART = [
     ("propagate/d64/ppa", "pycleora"),
 ]
 # Shapes that never change: written once. The others are the data at hand.
-GENERATED = ["ppa", "ppa-random", "1m", "3m", "10m", "30m"]
+GENERATED = ["ppa", "ppa-random", "1m", "3m", "10m", "30m", "30x1m"]
 
 
 def expand(pattern):

@@ -62,6 +62,14 @@ pub enum Command {
     Certify(Certify),
     /// Every model, and what it can answer
     Models(Models),
+    /// Train several models on a graph and compare them: one table, with the significance of differences
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Box<Compare>),
+    /// Run the tables of the paper, as far as they have not been run yet
+    #[command(after_help = REPRODUCE_NOTES)]
+    Reproduce(Reproduce),
+    /// Show the tables of the paper with ours beside theirs, from the records of `nigh reproduce`
+    Report(Report),
     /// Graphs by name: list them, look into one, fetch it, write it as plain files
     Data {
         #[command(subcommand)]
@@ -119,6 +127,118 @@ pub struct Models {
     pub json: bool,
 }
 
+#[derive(Debug, Args)]
+pub struct Compare {
+    #[command(flatten)]
+    pub data: Data,
+
+    /// Models with commas between them (`nigh models`) [default: smp-linear, smp-identity, sgc, gcn, gat and, for links,
+    /// common-neighbors, adamic-adar; those that can answer]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub models: Vec<String>,
+
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Every model meets the same splits: repeats with the same seed differ in nothing else, and p is that of
+a paired t-test over them against the best model.
+
+Examples:
+  nigh compare edges.csv --task link-prediction --models smp-linear,gcn,adamic-adar
+  nigh compare edges.csv --labels labels.csv --task node-classification --repeats 10";
+
+#[derive(Debug, Args)]
+pub struct Reproduce {
+    /// A table by name, `all`, or a TOML file of your own
+    #[arg(value_name = "TABLE")]
+    pub table: String,
+
+    /// Only these datasets and models, with commas between them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+
+    /// Runs per figure [default: the table's, mostly 5]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
+    pub repeats: Option<usize>,
+
+    /// Passes over the training data [default: the table's, mostly 1000]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
+    pub epochs: Option<usize>,
+
+    /// Keep records in this folder
+    #[arg(long, value_name = "DIR", default_value = RESULTS)]
+    pub results: PathBuf,
+
+    /// Look for datasets in this folder first, then in NIGH_DATA and the user's cache
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+
+    /// Only say what is left to run
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+const RESULTS: &str = "experiments/results";
+
+const REPRODUCE_NOTES: &str = "\
+Tables: poc, link-prediction, ppa, node-classification, pairwise-node-classification,
+graph-reconstruction, ablation-link, ablation-signal, runtime, one-hot,
+link-prediction-citation, ablation-node, ablation-pairwise, position-encoding
+
+Every finished repeat is kept at once. A run that was stopped, in whatever way, goes on where it
+was; several processes share the work. Cells that stand in several tables are run once.
+
+Examples:
+  nigh reproduce poc
+  nigh reproduce link-prediction --only communities,grid --repeats 1
+  nigh reproduce all";
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// A table by name, or a TOML file of your own [default: all tables of the paper]
+    #[arg(value_name = "TABLE")]
+    pub table: Option<String>,
+
+    /// text, markdown, latex, csv or html [default: by the name of --out, otherwise text]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<ReportFormat>,
+
+    /// Write it to this file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Print one JSON object: a summary, and every figure with ours, theirs and the verdict
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
+    /// Of runs with so many repeats [default: the table's]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
+    pub repeats: Option<usize>,
+
+    /// Of runs with so many epochs [default: the table's]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
+    pub epochs: Option<usize>,
+
+    /// Where the records are
+    #[arg(long, value_name = "DIR", default_value = RESULTS)]
+    pub results: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReportFormat {
+    Text,
+    Markdown,
+    Latex,
+    Csv,
+    Html,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
     /// Every graph that has a name, how large it is and where it is
@@ -171,7 +291,7 @@ NIGH_ORIGIN=ADDRESS names a mirror: files come from ADDRESS/NAME/FILE, archives 
 ogbl-ppa) from ADDRESS/NAME.zip. ALL_PROXY, HTTPS_PROXY and NO_PROXY are honoured.";
 
 /// A graph and what is known of its nodes.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Data {
     /// A name (`nigh data list`) or a file of edges: csv, tsv or blank-separated (also .gz, .zst), Parquet, Arrow,
     /// Matrix Market, scipy's .npz, networkx's node-link .json
@@ -200,7 +320,7 @@ pub struct Data {
 }
 
 /// Which column is what.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Columns, by name or counted from 1")]
 pub struct Columns {
     /// Edges: ids of one end [default: source, src, from ..., or the first]

@@ -18,6 +18,12 @@ pub fn bar(length: u64, quiet: bool) -> ProgressBar {
     ProgressBar::new(length).with_style(style.progress_chars("=> "))
 }
 
+/// A bar over work whose steps mean nothing to people: a percentage.
+pub fn share(length: u64, quiet: bool) -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix} [{wide_bar}] {percent} % {msg} {eta} left");
+    bar(length, quiet).with_style(style.expect("a valid template").progress_chars("=> "))
+}
+
 /// Shows downloads as they go: a bar with bytes, rate and time left for people, a line per file for logs.
 #[cfg(feature = "fetch")]
 pub struct DownloadBar {

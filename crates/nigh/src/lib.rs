@@ -40,6 +40,7 @@
 
 pub mod dataset;
 pub mod encoder;
+pub mod experiment;
 pub mod graph;
 pub mod metric;
 pub mod model;

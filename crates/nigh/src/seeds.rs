@@ -29,6 +29,8 @@ pub enum Purpose {
     Walk,
     /// What skip-gram draws: first vectors, the order of walks, windows and negatives.
     SkipGram,
+    /// Classes by lot.
+    Guess,
 }
 
 /// The root of all randomness of one run.

@@ -1,6 +1,7 @@
 //! One file per command; here what they share.
 
 mod certify;
+mod compare;
 mod data;
 mod demo;
 mod embed;
@@ -9,6 +10,8 @@ mod evaluate;
 mod fetch;
 mod models;
 mod predict;
+mod report;
+mod reproduce;
 mod train;
 
 use crate::cli::{Command, CommandLine, Data};
@@ -45,6 +48,9 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         Command::Predict(options) => predict::run(&options, quiet),
         Command::Certify(options) => certify::run(&options, quiet),
         Command::Models(options) => models::run(&options),
+        Command::Compare(options) => compare::run(&options, quiet),
+        Command::Reproduce(options) => reproduce::run(&options, quiet),
+        Command::Report(options) => report::run(&options, quiet),
     }
 }
 

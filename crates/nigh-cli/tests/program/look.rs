@@ -39,9 +39,12 @@ fn help_fits_on_a_screen() {
     assert_looks_like("help.txt", &folder.nigh("--help").ok());
     assert_looks_like("help-train.txt", &folder.nigh("train --help").ok());
     assert_looks_like("models.txt", &folder.nigh("models").ok());
+    assert_looks_like("help-reproduce.txt", &folder.nigh("reproduce --help").ok());
     assert_looks_like("help-data-fetch.txt", &folder.nigh("data fetch --help").ok());
     let data = ["data list", "data show", "data fetch", "data export"];
-    for command in ["demo", "train", "evaluate", "embed", "predict", "certify", "models", "data"].iter().chain(&data) {
+    let tables = ["compare", "reproduce", "report"];
+    let commands = ["demo", "train", "evaluate", "embed", "predict", "certify", "models", "data"];
+    for command in commands.iter().chain(&data).chain(&tables) {
         let help = folder.nigh(&format!("{command} --help")).ok();
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
@@ -87,6 +90,35 @@ fn results_are_small_tables() {
         shown += &format!("$ nigh {line}\n{}{}\n", structure(&answer.stderr), structure(&answer.ok()));
     }
     assert_looks_like("tables.txt", &shown);
+}
+
+/// Two texts that differ in figures alone, and in those by no more than so much. Gaps, rules and the signs of verdicts go
+/// with the figures.
+#[track_caller]
+fn assert_looks_about_like(name: &str, text: &str, slack: f64) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/snapshots").join(name);
+    if std::env::var_os("NIGH_BLESS").is_some_and(|bless| bless == "1") {
+        std::fs::write(&path, text).expect("a snapshot can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let words = |text: &str| {
+        let is_sign = |word: &str| matches!(word, "=" | "+" | "-") || word.starts_with("---");
+        text.split_whitespace().filter(|word| !is_sign(word)).map(String::from).collect::<Vec<_>>()
+    };
+    let (found, wanted) = (words(text), words(&expected));
+    let about = |a: &String, b: &String| match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => (a - b).abs() <= slack,
+        _ => a == b,
+    };
+    let matches = found.len() == wanted.len() && found.iter().zip(&wanted).all(|(a, b)| about(a, b));
+    assert!(matches, "{} does not match; NIGH_BLESS=1 rewrites it:\n{text}", path.display());
+}
+
+#[test]
+fn a_table_of_the_paper_stands_beside_ours() {
+    let folder = Folder::new();
+    let text = folder.nigh("reproduce link-prediction --only communities,grid --repeats 1 --results records -q").ok();
+    assert_looks_about_like("link-prediction.txt", &text, 3.0);
 }
 
 #[test]

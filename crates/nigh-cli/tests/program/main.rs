@@ -3,6 +3,7 @@
 mod artefact;
 mod bad_input;
 mod certify;
+mod compare;
 mod demo;
 mod doors;
 mod export;
@@ -12,6 +13,8 @@ mod folder;
 mod graphs;
 mod look;
 mod models;
+mod page;
+mod reproduce;
 mod resume;
 // The library's tests ask the same server; not all of it is needed here.
 #[cfg(feature = "fetch")]

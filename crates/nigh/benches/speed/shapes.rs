@@ -12,25 +12,23 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Nodes, edges and features of ogbl-ppa.
-const PPA: [usize; 3] = [576_289, 30_326_273, 58];
 /// Nodes for a million edges of the graphs that grow: twenty neighbours each.
 const NODES_PER_MILLION: usize = 100_000;
 
 /// The data behind a name.
 pub fn dataset(shape: &str) -> Result<Dataset> {
-    let generated = |nodes: usize, edges: usize, across: f32| {
-        let communities = power_law(&PowerLaw { across, exponent: 3.0, ..PowerLaw::new(nodes, edges) }, 1)?;
-        Ok(Dataset::from_graph(shape, communities.graph))
+    let millions = |count: usize| {
+        let drawn = PowerLaw { exponent: 3.0, ..PowerLaw::new(count * NODES_PER_MILLION, count * 1_000_000) };
+        Ok(Dataset::from_graph(shape, power_law(&drawn, 1)?.graph))
     };
-    let millions = |count: usize| generated(count * NODES_PER_MILLION, count * 1_000_000, 0.2);
     match shape {
-        "ppa" => generated(PPA[0], PPA[1], 0.2).map(with_species),
-        "ppa-random" => generated(PPA[0], PPA[1], 1.0).map(with_species),
+        "ppa" => Dataset::ppa_sized(shape, 0.2),
+        "ppa-random" => Dataset::ppa_sized(shape, 1.0),
         "1m" => millions(1),
         "3m" => millions(3),
         "10m" => millions(10),
         "30m" => millions(30),
+        "30x1m" => side_by_side(&millions(1)?.samples[0].graph, 30).map(|graph| Dataset::from_graph(shape, graph)),
         name => match Known::named(name) {
             Some(known) if Folders::new(None).find(known).is_none() => stand_in(known),
             _ => Dataset::load(name, &Input::default(), &Folders::new(None)),
@@ -56,15 +54,15 @@ pub fn views(shape: &str) -> Result<Vec<Arc<View>>> {
 }
 
 fn is_drawn(shape: &str) -> bool {
-    shape.starts_with("ppa") || ["1m", "3m", "10m", "30m"].contains(&shape)
+    shape.starts_with("ppa") || ["1m", "3m", "10m", "30m", "30x1m"].contains(&shape)
 }
 
-/// One of 58 species for every node, as in ogbl-ppa.
-fn with_species(mut dataset: Dataset) -> Dataset {
-    let sample = &mut dataset.samples[0];
-    let rows: Vec<_> = (0..sample.graph.num_nodes()).map(|i| vec![((i * 31 % PPA[2]) as u32, 1.0)]).collect();
-    sample.features = Features::Sparse(SparseMatrix::from_rows(&rows, PPA[2]).into());
-    dataset
+/// A graph of so many copies of another: as large, and as near to itself in memory as one of them.
+fn side_by_side(graph: &Graph, copies: u32) -> Result<Graph> {
+    let nodes = graph.num_nodes() as u32;
+    let shifted = |copy: u32| graph.edges().map(move |[a, b]| [a + copy * nodes, b + copy * nodes]);
+    let edges: Vec<[u32; 2]> = (0..copies).flat_map(shifted).collect();
+    Ok(Graph::from_edges((nodes * copies) as usize, &edges)?.0)
 }
 
 /// A graph, or several, with the counts of a dataset that is not at hand.

@@ -45,9 +45,10 @@ pub use texts::Texts;
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
+use crate::kernel::SparseMatrix;
 use crate::names::one_of;
 use crate::source::SignalScale;
-use paper::{KNOWN, Known};
+use paper::{Counts, KNOWN, Known};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -123,7 +124,11 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("leaders", "400 nodes in 10 communities, active or inactive; label = both"),
     ("leaders-community", "the same graph; label = community"),
     ("leaders-status", "the same graph; label = active or inactive"),
+    ("ppa-sized", "as large as ogbl-ppa: 30 million edges, most of them inside communities; one of 58 species a node"),
 ];
+
+/// How large `ppa-sized` is, which takes seconds to draw.
+pub const PPA_SIZED: Counts = Counts { graphs: 1, nodes: 576_289, edges: 30_326_273, features: 58, classes: 0 };
 
 /// Every name that stands for data: generated, or of the paper.
 pub fn names() -> Vec<&'static str> {
@@ -162,6 +167,16 @@ impl Dataset {
         Dataset::from_files(path, input)
     }
 
+    /// A graph as large as ogbl-ppa, with this share of edges between communities.
+    pub fn ppa_sized(name: &str, across: f32) -> Result<Dataset> {
+        let Counts { nodes, edges, features, .. } = PPA_SIZED;
+        let shape = generate::PowerLaw { across, exponent: 3.0, ..generate::PowerLaw::new(nodes, edges) };
+        let mut dataset = Dataset::from_graph(name, generate::power_law(&shape, 1)?.graph);
+        let species: Vec<_> = (0..nodes).map(|i| vec![((i * 31 % features) as u32, 1.0)]).collect();
+        dataset.samples[0].features = Features::Sparse(SparseMatrix::from_rows(&species, features).into());
+        Ok(dataset)
+    }
+
     /// One of `BUILT_IN`.
     pub fn built_in(name: &str) -> Result<Dataset> {
         let known: Vec<&str> = BUILT_IN.iter().map(|known| known.0).collect();
@@ -176,6 +191,7 @@ impl Dataset {
                 let words = (0..20).map(|c| format!("clique-{c}")).collect();
                 Dataset { customs, ..dataset.with_labels(&generated.labels, words) }
             }
+            "ppa-sized" => Dataset::ppa_sized(name, 0.2)?,
             leaders => {
                 let generated = generate::leaders(&generate::Leaders::default(), BUILT_IN_SEED);
                 let dataset = Dataset { customs, ..Dataset::from_graph(name, generated.graph) };

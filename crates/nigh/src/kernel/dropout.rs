@@ -52,11 +52,18 @@ impl Mask {
         keep_entries(stream, self.threshold(), addresses, columns, kept);
     }
 
-    /// Replaces every entry by zero where it is dropped, and is negative if `RELU`; and scales the others.
-    fn apply<const RELU: bool>(&self, stream: Stream, matrix: &mut Matrix) {
-        let width = matrix.cols();
-        for_row_blocks(matrix.data_mut(), width, 2 * width, |first, rows| {
-            drop_entries(stream, self, first, width, RELU, rows);
+    /// `y` is `x` with zero for every entry that is dropped, or negative if `RELU`, and the others scaled. Without a stream
+    /// nothing is dropped.
+    fn apply<const RELU: bool>(&self, stream: Option<Stream>, x: &Matrix, y: &mut Matrix) {
+        let width = x.cols();
+        y.reshape(x.rows(), width);
+        for_row_blocks(y.data_mut(), width, 2 * width, |first, rows| {
+            rows.copy_from_slice(&x.data()[first * width..][..rows.len()]);
+            match stream {
+                Some(stream) => drop_entries(stream, self, first, width, RELU, rows),
+                None if RELU => rows.iter_mut().for_each(|value| *value = relu(*value)),
+                None => (),
+            }
         });
     }
 }
@@ -157,19 +164,13 @@ impl Dropout {
 
 impl Operation for Dropout {
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
-        output.copy_from(inputs.get(0));
         self.stream = self.mask.stream(pass);
-        if let Some(stream) = self.stream {
-            self.mask.apply::<false>(stream, output);
-        }
+        self.mask.apply::<false>(self.stream, inputs.get(0), output);
     }
 
     fn backward(&mut self, _: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
         if let Some(dx) = wanted.get(0) {
-            dx.copy_from(gradient);
-            if let Some(stream) = self.stream {
-                self.mask.apply::<false>(stream, dx);
-            }
+            self.mask.apply::<false>(self.stream, gradient, dx);
         }
     }
 
@@ -201,30 +202,20 @@ impl ReluDropout {
 
 impl Operation for ReluDropout {
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
-        output.copy_from(inputs.get(0));
-        let width = output.cols();
-        match self.mask.stream(pass) {
-            Some(stream) => {
-                self.scale = self.mask.scale();
-                self.mask.apply::<true>(stream, output);
-            }
-            None => {
-                self.scale = 1.0;
-                for_row_blocks(output.data_mut(), width, width, |_, rows| {
-                    rows.iter_mut().for_each(|value| *value = relu(*value));
-                });
-            }
-        }
+        let stream = self.mask.stream(pass);
+        self.scale = if stream.is_some() { self.mask.scale() } else { 1.0 };
+        self.mask.apply::<true>(stream, inputs.get(0), output);
     }
 
     fn backward(&mut self, _: Inputs<'_>, output: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
         // An entry of the output is positive exactly where it passed both.
         if let Some(dx) = wanted.get(0) {
-            dx.copy_from(gradient);
             let (width, scale) = (output.cols(), self.scale);
+            dx.reshape(output.rows(), width);
             for_row_blocks(dx.data_mut(), width, width, |first, rows| {
-                let output = &output.data()[first * width..][..rows.len()];
-                rows.iter_mut().zip(output).for_each(|(g, &y)| *g = if y > 0.0 { *g * scale } else { 0.0 });
+                let place = first * width..first * width + rows.len();
+                let passed = output.data()[place.clone()].iter().zip(&gradient.data()[place]);
+                rows.iter_mut().zip(passed).for_each(|(dx, (&y, &g))| *dx = if y > 0.0 { g * scale } else { 0.0 });
             });
         }
     }

@@ -35,6 +35,7 @@ impl Propagate {
 pub(crate) struct Spare {
     single: Matrix,
     halves: [Lines<Half>; 2],
+    padded: [Matrix; 2],
 }
 
 impl Operation for Propagate {
@@ -68,6 +69,15 @@ pub(crate) fn apply_hops(
         y.copy_from(x);
         return y.data_mut().chunks_exact_mut(bias.len().max(1)).for_each(|row| add_bias(row, bias));
     }
+    let wider = whole_vectors(x.cols());
+    if wider != x.cols() {
+        let [mut from, mut to] = std::mem::take(&mut spare.padded);
+        copy_columns(x, wider, &[], &mut from);
+        apply_hops(operator, hops, storage, &from, &[], &mut to, spare);
+        copy_columns(&to, x.cols(), bias, y);
+        spare.padded = [from, to];
+        return;
+    }
     if storage == Storage::Half && apply_half_hops(operator, hops, x, bias, y, &mut spare.halves) {
         return;
     }
@@ -94,6 +104,25 @@ pub(crate) fn apply_hops(
         Hop { bias, is_scaled, scales, ..Hop::new(operator, input.data(), width) }.run(to.data_mut());
         std::mem::swap(&mut from, &mut to);
     }
+}
+
+/// The width with which rows are made of whole vectors. Others would be gathered in pieces, the neighbours anew for each,
+/// and begin anywhere in a cache line.
+fn whole_vectors(width: usize) -> usize {
+    if width > 8 { width.next_multiple_of(16) } else { width.next_power_of_two().min(8 * width) }
+}
+
+/// The first columns of `x`, or zeros behind them, and `b` added.
+fn copy_columns(x: &Matrix, width: usize, bias: &[f32], y: &mut Matrix) {
+    y.reshape(x.rows(), width);
+    let kept = width.min(x.cols());
+    for_row_blocks(y.data_mut(), width, width, |first, block| {
+        for (y, x) in block.chunks_exact_mut(width).zip(x.data()[first * x.cols()..].chunks_exact(x.cols())) {
+            y[..kept].copy_from_slice(&x[..kept]);
+            y[kept..].fill(0.0);
+            add_bias(y, bias);
+        }
+    });
 }
 
 /// Edges per node from which on `diag(r)` goes into the rows before they are read, once for all who read them. The sums are

@@ -2,6 +2,8 @@
 
 pub mod histogram;
 pub mod layout;
+pub mod page;
+pub mod paper;
 pub mod plot;
 pub mod records;
 pub mod table;

@@ -20,6 +20,16 @@ impl Table {
     }
 }
 
+impl Table {
+    /// The same for a page.
+    pub fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let rule: String = "--:|".repeat(self.heading.len().saturating_sub(1));
+        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        format!("{}|---|{rule}\n{rows}", line(&self.heading))
+    }
+}
+
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let lines = || std::iter::once(&self.heading).chain(&self.rows);

@@ -159,11 +159,16 @@ fn entries_at(signal: Signal, words: &[[u32; LANES]; 4]) -> [f32; 4 * LANES] {
             }
         }
     }
-    let mut entries = [0.0; 4 * LANES];
+    // Two by two, as the halves of a 64-bit number: so the compiler lays it out in vectors.
+    let pair = |a: f32, b: f32| u64::from(a.to_bits()) | u64::from(b.to_bits()) << 32;
+    let mut pairs = [0; 2 * LANES];
     for lane in 0..LANES {
-        for word in 0..4 {
-            entries[4 * lane + word] = values[word][lane];
-        }
+        pairs[2 * lane] = pair(values[0][lane], values[1][lane]);
+        pairs[2 * lane + 1] = pair(values[2][lane], values[3][lane]);
+    }
+    let mut entries = [0.0; 4 * LANES];
+    for (entry, pair) in entries.as_chunks_mut::<2>().0.iter_mut().zip(pairs) {
+        *entry = [f32::from_bits(pair as u32), f32::from_bits((pair >> 32) as u32)];
     }
     entries
 }

@@ -324,7 +324,7 @@ impl Config {
     }
 
     /// Each value on its own; what depends on several is checked in `resolve`.
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         catalog::architecture(&self.model)?;
         let counts = [
             ("hops", self.hops, 64),

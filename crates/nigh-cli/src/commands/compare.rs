@@ -1,0 +1,175 @@
+//! `nigh compare`: several models on one graph, on the same splits.
+
+use super::{WrongUsage, load, print, print_json, say};
+use crate::cli::Compare;
+use crate::progress;
+use anyhow::Result;
+use indicatif::ProgressBar;
+use nigh::experiment::{Cell, Record, measure, paired_p};
+use nigh::report::table::{Table, counted, percent, size};
+use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
+use nigh::{Config, Dataset, Task};
+use serde_json::json;
+use std::time::Instant;
+
+/// What is compared unless the user says otherwise, as far as it can answer.
+const MODELS: [&str; 7] = ["smp-linear", "smp-identity", "sgc", "gcn", "gat", "common-neighbors", "adamic-adar"];
+
+/// From here on a difference may well be luck.
+const LUCK: f64 = 0.05;
+
+pub fn run(options: &Compare, quiet: bool) -> Result<()> {
+    if options.settings.model.is_some() {
+        return Err(WrongUsage("--model names one; --models a,b,c names those that are compared".into()).into());
+    }
+    let config = Config::from_table(toml::Table::try_from(&options.settings)?)?;
+    let dataset = load(&options.data, quiet)?;
+    let cells = cells(options, &config, &dataset)?;
+    let (metric, repeats) = (cells[0].config.clone().resolve(&dataset)?.metric.get(), config.repeats);
+    let bar = progress::bar((cells.len() * repeats) as u64, quiet);
+    let mut rows: Vec<Entry> = cells.iter().map(|cell| Entry::new(&cell.config.model)).collect();
+    // Seed by seed, so that a run that is stopped has shown every model.
+    for seed in cells[0].seeds() {
+        for (cell, row) in cells.iter().zip(&mut rows) {
+            bar.set_prefix(row.model.clone());
+            let started = Instant::now();
+            row.records.push(measure(cell, &dataset, seed, env!("NIGH_VERSION"), &mut Message { bar: &bar })?);
+            row.seconds += started.elapsed().as_secs_f64();
+            bar.inc(1);
+            if !quiet && bar.is_hidden() {
+                eprintln!("{}, seed {seed}: {metric} {}", row.model, percent(row.records.last().expect("one").test));
+            }
+        }
+    }
+    bar.finish_and_clear();
+    rows.sort_by(|a, b| b.mean_and_std().0.total_cmp(&a.mean_and_std().0));
+    if options.json {
+        let models: Vec<_> = rows.iter().map(|row| row.json(&rows[0])).collect();
+        return print_json(&json!({
+            "dataset": dataset.name, "task": config.task, "metric": metric, "protocol": config.protocol,
+            "repeats": repeats, "epochs": config.epochs, "models": models,
+        }));
+    }
+    if repeats == 1 {
+        say(&["one repeat says nothing about luck; --repeats 5 does".to_string()], quiet);
+    }
+    print(&text(&dataset, &config, &metric.to_string(), &rows))
+}
+
+/// A cell for each model, all of which can answer.
+fn cells(options: &Compare, config: &Config, dataset: &Dataset) -> Result<Vec<Cell>> {
+    let cell = |model: &str| Cell {
+        dataset: dataset.name.clone(),
+        config: Config { model: model.to_string(), ..config.clone() },
+    };
+    let answers = |cell: &Cell| cell.config.clone().resolve(dataset).map(drop);
+    if options.models.is_empty() {
+        let cells: Vec<Cell> = MODELS.map(cell).into_iter().filter(|cell| answers(cell).is_ok()).collect();
+        if cells.is_empty() {
+            // What stands in the way of all of them is in the settings or the data.
+            answers(&cell(MODELS[0]))?;
+        }
+        return Ok(cells);
+    }
+    let mut cells: Vec<Cell> = Vec::new();
+    for model in &options.models {
+        if cells.iter().any(|cell| cell.config.model == *model) {
+            return Err(WrongUsage(format!("--models names {model} twice")).into());
+        }
+        cells.push(cell(model));
+        answers(&cells[cells.len() - 1])?;
+    }
+    Ok(cells)
+}
+
+/// One model with its repeats.
+struct Entry {
+    model: String,
+    records: Vec<Record>,
+    seconds: f64,
+}
+
+impl Entry {
+    fn new(model: &str) -> Entry {
+        Entry { model: model.to_string(), records: Vec::new(), seconds: 0.0 }
+    }
+
+    fn tests(&self) -> Vec<f64> {
+        self.records.iter().map(|record| record.test).collect()
+    }
+
+    fn mean_and_std(&self) -> (f64, f64) {
+        mean_and_std(&self.tests())
+    }
+
+    fn millis_per_epoch(&self) -> f64 {
+        mean_and_std(&self.records.iter().map(|record| record.millis_per_epoch).collect::<Vec<_>>()).0
+    }
+
+    fn peak_bytes(&self) -> Option<u64> {
+        self.records.iter().filter_map(|record| record.peak_bytes).max()
+    }
+
+    fn json(&self, best: &Entry) -> serde_json::Value {
+        let (mean, std) = self.mean_and_std();
+        json!({
+            "model": self.model, "mean": mean, "std": std, "tests": self.tests(),
+            "behind": best.mean_and_std().0 - mean,
+            "p": if self.model == best.model { None } else { paired_p(&best.tests(), &self.tests()) },
+            "millis_per_epoch": self.millis_per_epoch(), "seconds": self.seconds, "peak_bytes": self.peak_bytes(),
+        })
+    }
+}
+
+fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[Entry]) -> String {
+    let mut table = Table::new(&["model", &format!("{metric}, %"), "behind", "p", "ms per epoch", "seconds", "memory"]);
+    let best = &rows[0];
+    let mut level = Vec::new();
+    for row in rows {
+        let (mean, std) = row.mean_and_std();
+        let p = paired_p(&best.tests(), &row.tests()).filter(|_| row.model != best.model);
+        if p.is_some_and(|p| p >= LUCK) {
+            level.push(row.model.as_str());
+        }
+        let behind = if row.model == best.model { String::new() } else { percent(best.mean_and_std().0 - mean) };
+        table.row(&[
+            row.model.clone(),
+            format!("{} ± {}", percent(mean), percent(std)),
+            behind,
+            p.map_or(String::new(), |p| if p < 0.001 { "< 0.001".to_string() } else { format!("{p:.3}") }),
+            format!("{:.2}", row.millis_per_epoch()),
+            format!("{:.1}", row.seconds),
+            row.peak_bytes().map_or(String::new(), size),
+        ]);
+    }
+    let (repeats, others) = (config.repeats, level.join(", "));
+    let lesson = match (repeats, level.is_empty(), rows.len()) {
+        (1, ..) | (.., 1) => String::new(),
+        (_, true, _) => format!("{} is ahead of all others by more than luck (p < {LUCK}).\n", best.model),
+        (_, false, _) => format!("{} is ahead, but not of {others} by more than luck (p >= {LUCK}).\n", best.model),
+    };
+    let task =
+        if config.task == Task::LinkPrediction { "link prediction".to_string() } else { config.task.to_string() };
+    format!(
+        "{}, {task} ({} protocol): {}, {}; mean of {}\n\n{table}\n{lesson}",
+        dataset.name,
+        config.protocol,
+        counted(dataset.num_nodes(), "node"),
+        counted(dataset.num_edges(), "edge"),
+        counted(repeats, "repeat"),
+    )
+}
+
+/// Says how a training goes on.
+struct Message<'a> {
+    bar: &'a ProgressBar,
+}
+
+impl Observer for Message<'_> {
+    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) {
+        if let Some(evaluation) = evaluation {
+            let (epoch, epochs) = (progress.epoch, progress.epochs);
+            self.bar.set_message(format!("epoch {epoch}/{epochs}, valid {}", percent(evaluation.valid)));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `nigh compare`: several models on one graph.
+
+use crate::folder::Folder;
+use crate::graphs;
+use nigh::experiment::paired_p;
+
+#[test]
+fn models_meet_the_same_splits_and_differences_come_with_their_significance() {
+    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+    let line = "compare edges.txt --models gcn,smp-linear,adamic-adar --epochs 30 --repeats 3 -q";
+    let compared = folder.nigh(&format!("{line} --json")).json();
+    let models = compared["models"].as_array().unwrap();
+    let tests = |at: usize| -> Vec<f64> {
+        models[at]["tests"].as_array().unwrap().iter().map(|test| test.as_f64().unwrap()).collect()
+    };
+    assert_eq!(models.len(), 3);
+    for (at, model) in models.iter().enumerate() {
+        let mean = tests(at).iter().sum::<f64>() / 3.0;
+        assert!((model["mean"].as_f64().unwrap() - mean).abs() < 1e-12);
+        assert!(at == 0 || mean <= models[at - 1]["mean"].as_f64().unwrap(), "the best comes first");
+        assert_eq!(model["p"].as_f64(), if at == 0 { None } else { paired_p(&tests(0), &tests(at)) });
+        // What `nigh train` finds with the same settings.
+        let name = model["model"].as_str().unwrap();
+        let alone = folder.nigh(&format!("train edges.txt --model {name} --epochs 30 --repeats 3 -q --json")).json();
+        assert_eq!(alone["mean"], model["mean"], "{name}");
+        assert!(model["peak_bytes"].as_u64().unwrap() > 1 << 20 || cfg!(not(target_os = "linux")));
+    }
+    let text = folder.nigh(line).ok();
+    assert!(text.contains("behind") && text.contains("smp-linear") && text.contains("ahead"), "{text}");
+}
+
+#[test]
+fn those_that_can_answer_are_compared_by_default() {
+    let folder = Folder::new();
+    let names = |task: &str| -> Vec<String> {
+        let line = format!("compare communities --task {task} --epochs 2 --repeats 1 -q --json");
+        let models = folder.nigh(&line).json()["models"].clone();
+        let mut names: Vec<String> =
+            models.as_array().unwrap().iter().map(|model| model["model"].as_str().unwrap().to_string()).collect();
+        names.sort();
+        names
+    };
+    let for_links = ["adamic-adar", "common-neighbors", "gat", "gcn", "sgc", "smp-identity", "smp-linear"];
+    assert_eq!(names("link-prediction"), for_links);
+    assert_eq!(names("node-classification"), ["gat", "gcn", "sgc", "smp-linear"]);
+}
+
+#[test]
+fn what_can_not_be_compared_is_refused_before_training() {
+    let folder = Folder::new();
+    folder.refuses("compare communities --models gcn,gatt", 2, &["gatt", "gat"]);
+    folder.refuses("compare communities --models gcn,gcn", 2, &["gcn twice"]);
+    folder.refuses("compare communities --model gcn", 2, &["--models"]);
+    folder.refuses("compare grid --models gcn --task node-classification", 1, &["label"]);
+    let line = "compare communities --models gcn,katz --task node-classification";
+    folder.refuses(line, 2, &["katz", "pairs alone"]);
+}

@@ -1,0 +1,195 @@
+//! `nigh reproduce` and `nigh report`: tables from records, however often the run was stopped.
+
+use crate::folder::Folder;
+use nigh::experiment::{Experiment, Record, Store, measure};
+use nigh::{Dataset, Silent};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Every cell of it takes a moment.
+const SMALL: &str = "reproduce poc --epochs 20 --repeats 2 --results results";
+
+fn records(folder: &Folder) -> Vec<Record> {
+    let files = folder.files("results");
+    let lines = files.iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "jsonl"));
+    lines
+        .flat_map(|(_, bytes)| {
+            String::from_utf8(bytes.clone().unwrap()).unwrap().lines().map(String::from).collect::<Vec<_>>()
+        })
+        .filter_map(|line| serde_json::from_str(&line).ok())
+        .collect()
+}
+
+/// What a record is of, and what it found; not how long it took.
+fn findings(records: &[Record]) -> BTreeSet<String> {
+    records.iter().map(|r| format!("{:?} {} {} {} {}", r.cell, r.seed, r.test, r.best_epoch, r.split)).collect()
+}
+
+#[test]
+fn what_was_run_is_not_run_again() {
+    let folder = Folder::new();
+    let first = folder.nigh(SMALL).ok();
+    let before = records(&folder);
+    // Six rows, three labellings, two repeats.
+    assert_eq!(before.len(), 36);
+    let started = Instant::now();
+    assert_eq!(folder.nigh(SMALL).ok(), first);
+    assert_eq!(records(&folder), before);
+    assert!(started.elapsed() < Duration::from_secs(20), "it trained again");
+    // Another repeat is one more of each; other epochs are other cells.
+    folder.nigh("reproduce poc --epochs 20 --repeats 3 --results results -q").ok();
+    assert_eq!(records(&folder).len(), 54);
+    folder.nigh("reproduce poc --epochs 10 --repeats 1 --only gcn,leaders --results results -q").ok();
+    assert_eq!(records(&folder).len(), 55);
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_moment_goes_on_where_it_was() {
+    let (whole, killed) = (Folder::new(), Folder::new());
+    whole.nigh(SMALL).ok();
+    let (expected, mut kills) = (findings(&records(&whole)), 0);
+    for wait in 1.. {
+        let mut child = killed.command(SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_millis(60 * wait) && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = child.kill();
+        kills += 1;
+        if child.wait().unwrap().success() {
+            break;
+        }
+    }
+    assert!(kills > 2, "it was never killed");
+    let found = records(&killed);
+    assert_eq!(findings(&found), expected);
+    assert_eq!(found.len(), expected.len(), "no repeat twice");
+}
+
+#[test]
+fn a_line_that_was_never_finished_is_run_again() {
+    let folder = Folder::new();
+    folder.nigh(SMALL).ok();
+    let (name, expected) = ("results/leaders.jsonl", findings(&records(&folder)));
+    let text = folder.text(name);
+    folder.write(name, &text[..text.len() - 300]);
+    let answer = folder.nigh(SMALL);
+    assert!(answer.stderr.contains("never finished"), "{}", answer.stderr);
+    answer.ok();
+    assert_eq!(findings(&records(&folder)), expected);
+    // A line that is whole and yet no record is not passed over.
+    folder.write(name, "{\"seed\": 1}\n");
+    let before = folder.files("");
+    let answer = folder.nigh(SMALL);
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.stderr.contains("leaders.jsonl") && answer.stderr.contains("line 1"), "{}", answer.stderr);
+    assert!(folder.files("") == before);
+}
+
+#[test]
+fn several_processes_share_the_work_and_do_nothing_twice() {
+    let (alone, shared) = (Folder::new(), Folder::new());
+    alone.nigh(SMALL).ok();
+    let children: Vec<_> =
+        (0..3).map(|_| shared.command(SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()).collect();
+    children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+    let found = records(&shared);
+    assert_eq!(findings(&found), findings(&records(&alone)));
+    assert_eq!(found.len(), 36);
+}
+
+#[test]
+fn a_report_comes_from_records_alone_in_every_format() {
+    let folder = Folder::new();
+    folder.nigh(SMALL).ok();
+    let before = folder.files("results");
+    let of = |rest: &str| folder.nigh(&format!("report poc --epochs 20 --repeats 2 --results results {rest}"));
+    assert!(of("").ok().contains("SMP-Linear"));
+    let markdown = of("--format markdown").ok();
+    assert!(markdown.contains("| SMP-Linear |") && markdown.contains("**"), "{markdown}");
+    let latex = of("--format latex").ok();
+    assert!(latex.contains("\\begin{tabular}") && latex.contains("\\textbf{") && latex.contains("\\pm"), "{latex}");
+    let csv = of("--format csv").ok();
+    assert_eq!(csv.lines().count(), 1 + 18);
+    assert!(csv.lines().all(|line| line.matches(',').count() == csv.lines().next().unwrap().matches(',').count()));
+    of("--out page.html").ok();
+    let html = folder.text("page.html");
+    assert!(html.starts_with("<!doctype html>") && html.contains("<polyline"), "a page with curves");
+    assert!(!html.contains("http") && !html.contains("<script") && !html.contains("src="), "it needs nothing else");
+    let json: Value = of("--json").json();
+    let counts = ["reproduced", "better", "short", "not_run"];
+    let sum = |summary: &Value| counts.iter().map(|key| summary[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum(&json["summary"]), sum(&json["tables"][0]["summary"])), (18, 18));
+    let figure = &json["tables"][0]["figures"][17];
+    assert_eq!((figure["row"].as_str(), figure["column"].as_str()), (Some("SMP-Linear"), Some("Both")));
+    assert_eq!((figure["theirs"]["mean"].as_f64(), figure["theirs"]["std"].as_f64()), (Some(93.8), Some(1.6)));
+    let found: Vec<f64> = records(&folder)
+        .iter()
+        .filter(|record| record.cell["dataset"] == "leaders" && record.cell["model"] == "smp-linear")
+        .map(|record| 100.0 * record.test)
+        .collect();
+    let mean = found.iter().sum::<f64>() / found.len() as f64;
+    assert!((figure["ours"]["mean"].as_f64().unwrap() - mean).abs() < 1e-9 && found.len() == 2);
+    // Of the table's own thousand epochs there is nothing.
+    let none = folder.nigh("report poc --results results --json").json();
+    assert_eq!(none["summary"]["not_run"], 18);
+    assert_eq!(none["tables"][0]["figures"][0]["verdict"], "not-run");
+    assert!(none["tables"][0]["figures"][0]["why"].as_str().unwrap().contains("nigh reproduce poc"));
+    assert!(folder.files("results") == before, "a report changes nothing");
+}
+
+#[test]
+fn words_that_mean_nothing_are_refused() {
+    let folder = Folder::with(&[
+        ("mine.toml", "title = 1\n"),
+        (
+            "other.toml",
+            "title = \"a\"\nwhere = \"b\"\nmeasure = \"c\"\ncolumns = []\n[[rows]]\nlabel = \"x\"\n\
+                        model = \"gcn\"\npublished = { Cora = \"9 ± 1\" }\n",
+        ),
+    ]);
+    folder.refuses("reproduce link-predicton", 2, &["link-predicton", "link-prediction"]);
+    folder.refuses("reproduce poc --only cora", 2, &["--only cora", "leaders", "smp-linear"]);
+    folder.refuses("reproduce poc --repeats 0", 2, &["repeats"]);
+    folder.refuses("reproduce mine.toml", 1, &["mine.toml", "title"]);
+    folder.refuses("reproduce other.toml", 1, &["other.toml", "Cora", "no column"]);
+    folder.refuses("reproduce missing.toml", 1, &["missing.toml"]);
+    folder.refuses("report pocc", 2, &["pocc", "poc"]);
+}
+
+#[test]
+fn a_table_of_your_own_is_run_like_the_paper_s() {
+    let table = "title = \"Mine\"\nwhere = \"here\"\nmeasure = \"AUC, %\"\n[settings]\nepochs = 5\nrepeats = 1\n\
+                 [[columns]]\ndataset = \"grid\"\nlabel = \"Grid\"\n[[rows]]\nlabel = \"GCN\"\nmodel = \"gcn\"\npublished = {}\n";
+    let folder = Folder::with(&[("mine.toml", table)]);
+    let text = folder.nigh("reproduce mine.toml --results records -q").ok();
+    assert!(text.starts_with("Mine (here)") && text.contains("GCN"), "{text}");
+    assert_eq!(folder.text("records/grid.jsonl").lines().count(), 1);
+    let report = folder.nigh("report mine.toml --results records --json").json();
+    assert_eq!(report["tables"][0]["figures"][0]["verdict"], "unpublished");
+}
+
+/// Where the records of the repository are.
+fn kept() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/results")
+}
+
+#[test]
+fn whoever_runs_a_recorded_cell_again_gets_the_same_figure_to_the_last_digit() {
+    let found = Store::new(&kept()).read().unwrap();
+    let cells = [("poc", 5, 2, 3), ("link-prediction", 5, 1, 2), ("node-classification", 1, 0, 1)];
+    for (table, row, column, seed) in cells {
+        let cell = Experiment::named(table).unwrap().cell(row, column).unwrap();
+        let recorded = found.of(&cell).find(|record| record.seed == seed).unwrap_or_else(|| panic!("{cell:?}"));
+        let dataset = Dataset::built_in(&cell.dataset).unwrap();
+        let again = measure(&cell, &dataset, seed, "", &mut Silent).unwrap();
+        assert_eq!(again.test.to_bits(), recorded.test.to_bits(), "{table}: {} {}", again.test, recorded.test);
+        let of =
+            |record: &Record| (record.valid.to_bits(), record.best_epoch, record.split.clone(), record.curve.clone());
+        assert_eq!(of(&again), of(recorded));
+        assert_eq!(again.config, recorded.config);
+    }
+}

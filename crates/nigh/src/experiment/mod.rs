@@ -1,0 +1,349 @@
+//! 8. Tables: a file says what is run and what the paper printed, and every finished repeat is a record.
+//!
+//! ```
+//! use nigh::experiment::Experiment;
+//!
+//! let table = Experiment::named("link-prediction")?;
+//! assert_eq!((table.rows.len(), table.columns.len()), (6, 6));
+//! assert_eq!(table.cell(0, 0).unwrap().dataset, "grid");
+//! # Ok::<(), nigh::Error>(())
+//! ```
+
+mod memory;
+mod record;
+mod run;
+mod significance;
+mod verdict;
+
+pub use memory::Peak;
+pub use record::{Claim, Curve, Found, Record, Store};
+pub use run::measure;
+pub use significance::paired_p;
+pub use verdict::{Figure, Judged, Ours, Summary, Verdict};
+
+use crate::dataset::paper::Known;
+use crate::error::{Error, Result};
+use crate::names::{Auto, one_of};
+use crate::source::Refresh;
+use crate::train::Config;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The tables of the paper, in its order.
+const TABLES: &[(&str, &str)] = &[
+    ("poc", include_str!("../../experiments/poc.toml")),
+    ("link-prediction", include_str!("../../experiments/link-prediction.toml")),
+    ("ppa", include_str!("../../experiments/ppa.toml")),
+    ("node-classification", include_str!("../../experiments/node-classification.toml")),
+    ("pairwise-node-classification", include_str!("../../experiments/pairwise-node-classification.toml")),
+    ("graph-reconstruction", include_str!("../../experiments/graph-reconstruction.toml")),
+    ("ablation-link", include_str!("../../experiments/ablation-link.toml")),
+    ("ablation-signal", include_str!("../../experiments/ablation-signal.toml")),
+    ("runtime", include_str!("../../experiments/runtime.toml")),
+    ("one-hot", include_str!("../../experiments/one-hot.toml")),
+    ("link-prediction-citation", include_str!("../../experiments/link-prediction-citation.toml")),
+    ("ablation-node", include_str!("../../experiments/ablation-node.toml")),
+    ("ablation-pairwise", include_str!("../../experiments/ablation-pairwise.toml")),
+    ("position-encoding", include_str!("../../experiments/position-encoding.toml")),
+];
+
+/// One table: models in rows, data in columns, and what the paper printed.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// What users type.
+    pub name: String,
+    /// What it is about.
+    pub title: String,
+    /// Where in the paper.
+    pub place: String,
+    /// What its figures are, for the reader.
+    pub measure: String,
+    /// What its figures are.
+    pub kind: Kind,
+    /// From left to right.
+    pub columns: Vec<Column>,
+    /// From top to bottom.
+    pub rows: Vec<Row>,
+    /// Over the defaults of `Config`.
+    settings: toml::Table,
+}
+
+/// What the figures of a table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The metric on the test part, in percent: the more, the better.
+    #[default]
+    Metric,
+    /// Milliseconds per epoch: the fewer, the better.
+    Time,
+}
+
+/// The data of a column.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// A graph by name.
+    pub dataset: String,
+    /// As the paper calls it.
+    pub label: String,
+    /// What its figures are, where they are not those of the table.
+    pub measure: Option<String>,
+    /// Why it may have to stay empty.
+    pub missing: Option<String>,
+    #[serde(default)]
+    settings: toml::Table,
+}
+
+/// The model of a row.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// As the paper calls it.
+    pub label: String,
+    /// A model of the catalog, or `random`.
+    pub model: String,
+    /// What the rows around it have in common.
+    pub group: Option<String>,
+    #[serde(default)]
+    settings: toml::Table,
+    published: BTreeMap<String, Published>,
+}
+
+/// What the paper printed.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Published {
+    /// A mean and, mostly, a standard deviation, in the unit of the table.
+    Figure {
+        /// The mean.
+        mean: f64,
+        /// The standard deviation.
+        std: Option<f64>,
+        /// Digits behind the point.
+        decimals: usize,
+    },
+    /// The model needed more memory than there was.
+    OutOfMemory,
+}
+
+impl TryFrom<String> for Published {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Published, String> {
+        if text == "out of memory" {
+            return Ok(Published::OutOfMemory);
+        }
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let (mean, std) = text.split_once('±').map_or((text.as_str(), None), |(mean, std)| (mean, Some(std)));
+        let wrong = || format!("`{text}`: expected `mean ± std`, a number, or `out of memory`");
+        Ok(Published::Figure {
+            mean: number(mean).ok_or_else(wrong)?,
+            std: std.map(|std| number(std).ok_or_else(wrong)).transpose()?,
+            decimals: mean.trim().split_once('.').map_or(0, |(_, digits)| digits.len()),
+        })
+    }
+}
+
+/// What one figure comes from: data and settings, repeated with other seeds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// A graph by name.
+    pub dataset: String,
+    /// As asked for, with choices left open.
+    pub config: Config,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    title: String,
+    #[serde(rename = "where")]
+    place: String,
+    measure: String,
+    #[serde(default)]
+    figure: Kind,
+    #[serde(default)]
+    settings: toml::Table,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+impl Experiment {
+    /// The names of the paper's tables.
+    pub fn names() -> Vec<&'static str> {
+        TABLES.iter().map(|table| table.0).collect()
+    }
+
+    /// Every table of the paper.
+    pub fn all() -> Vec<Experiment> {
+        TABLES.iter().map(|(name, text)| Experiment::parse(name, text).expect("a table that ships is valid")).collect()
+    }
+
+    /// A table of the paper.
+    pub fn named(name: &str) -> Result<Experiment> {
+        one_of("table", name, &Experiment::names())?;
+        let found = Experiment::all().into_iter().find(|table| table.name == name);
+        Ok(found.expect("a name that was found"))
+    }
+
+    /// A table of the user's own, called by the name of its file.
+    pub fn read(path: &Path) -> Result<Experiment> {
+        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Experiment::parse(&name, &text).map_err(|problem| Error::file(path, problem))
+    }
+
+    fn parse(name: &str, text: &str) -> std::result::Result<Experiment, String> {
+        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+        let File { title, place, measure, figure, settings, columns, rows } = file;
+        for row in &rows {
+            if let Some(label) = row.published.keys().find(|label| columns.iter().all(|column| column.label != **label))
+            {
+                return Err(format!("row `{}` has a figure for `{label}`, which is no column", row.label));
+            }
+        }
+        let name = name.to_string();
+        let table = Experiment { name, title, place, measure, kind: figure, columns, rows, settings };
+        for (row, column) in table.places() {
+            table.config(row, column).and_then(|config| run::learning(&config).check()).map_err(|error| {
+                format!("row `{}`, column `{}`: {error}", table.rows[row].label, table.columns[column].label)
+            })?;
+        }
+        Ok(table)
+    }
+
+    /// Row and column of every figure.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        let in_rows = |row: usize| (0..self.columns.len()).map(move |column| (row, column));
+        (0..self.rows.len()).flat_map(in_rows).filter(|&(row, column)| {
+            // A column of which the paper printed nothing is ours alone.
+            let is_ours = || self.rows.iter().all(|row| !row.published.contains_key(&self.columns[column].label));
+            self.published(row, column).is_some() || is_ours()
+        })
+    }
+
+    /// What the paper printed there.
+    pub fn published(&self, row: usize, column: usize) -> Option<Published> {
+        self.rows[row].published.get(&self.columns[column].label).copied()
+    }
+
+    /// What a figure comes from, if there is one at this place.
+    pub fn cell(&self, row: usize, column: usize) -> Option<Cell> {
+        self.places().any(|place| place == (row, column)).then(|| Cell {
+            dataset: self.columns[column].dataset.clone(),
+            config: self.config(row, column).expect("settings that were checked"),
+        })
+    }
+
+    fn config(&self, row: usize, column: usize) -> Result<Config> {
+        let (row, column) = (&self.rows[row], &self.columns[column]);
+        let mut settings = self.settings.clone();
+        settings.extend(column.settings.clone());
+        settings.extend(row.settings.clone());
+        settings.insert("model".into(), row.model.clone().into());
+        Config::from_table(settings)
+    }
+}
+
+impl Cell {
+    /// With so many epochs and repeats, where others are wanted.
+    pub fn with(mut self, epochs: Option<usize>, repeats: Option<usize>) -> Cell {
+        self.config.epochs = epochs.unwrap_or(self.config.epochs);
+        self.config.repeats = repeats.unwrap_or(self.config.repeats);
+        self
+    }
+
+    /// The seeds of its repeats.
+    pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = self.config.seed;
+        (0..self.config.repeats as u64).map(move |repeat| first + repeat)
+    }
+
+    /// Data and every setting that is not the default, except those in which repeats of a cell differ. Two cells that come
+    /// to the same are the same.
+    pub fn address(&self) -> BTreeMap<String, serde_json::Value> {
+        let mut config = Config { repeats: 0, seed: 0, ..self.config.clone() };
+        let several = Known::named(&self.dataset).and_then(|known| known.paper).is_some_and(|counts| counts.graphs > 1);
+        // What is said without being asked is not said.
+        if config.refresh == Auto::Is(if several { Refresh::Resampled } else { Refresh::Fixed }) {
+            config.refresh = Auto::Auto;
+        }
+        let settings = |config: &Config| match serde_json::to_value(config) {
+            Ok(serde_json::Value::Object(settings)) => settings,
+            _ => unreachable!("settings are an object"),
+        };
+        let defaults = settings(&Config { repeats: 0, seed: 0, ..Config::default() });
+        let asked = settings(&config).into_iter().filter(|(key, value)| {
+            key == "model" || key == "task" || defaults.get(key).is_none_or(|default| default != value)
+        });
+        asked.chain([("dataset".to_string(), self.dataset.clone().into())]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_carry_all_that_the_paper_printed() {
+        let tables = Experiment::all();
+        let printed =
+            |table: &Experiment| table.places().filter(|&(row, column)| table.published(row, column).is_some()).count();
+        assert_eq!(tables.len(), 14);
+        assert_eq!(tables.iter().map(printed).sum::<usize>(), 458);
+        let on_ppa = |table: &Experiment| {
+            let is_ppa = |&(row, column): &(usize, usize)| {
+                table.columns[column].dataset == "ogbl-ppa" && table.published(row, column).is_some()
+            };
+            table.places().filter(is_ppa).count()
+        };
+        assert_eq!(458 - tables.iter().map(on_ppa).sum::<usize>(), 445);
+        let without_memory = tables.iter().flat_map(|table| {
+            table.places().filter(|&(row, column)| table.published(row, column) == Some(Published::OutOfMemory))
+        });
+        assert!(without_memory.count() >= 10);
+    }
+
+    #[test]
+    fn cells_that_come_to_the_same_are_the_same() {
+        let cell =
+            |table: &str, row: usize, column: usize| Experiment::named(table).unwrap().cell(row, column).unwrap();
+        // SMP-Linear on Grid: link prediction, its ablation, E fixed, one-hot ids, position encoding.
+        let same = [("link-prediction", 5), ("ablation-link", 1), ("ablation-signal", 2), ("position-encoding", 2)];
+        let addresses = same.map(|(table, row)| cell(table, row, 0).address());
+        assert!(addresses.iter().all(|address| *address == addresses[0]), "{addresses:?}");
+        let other = ["link-prediction", "graph-reconstruction", "runtime"].map(|table| cell(table, 5, 0).address());
+        assert!(other[0] != other[1] && other[0] != other[2]);
+        // Epochs make another cell, repeats do not.
+        let asked = |epochs, repeats| cell("link-prediction", 5, 0).with(epochs, repeats).address();
+        assert_ne!(asked(Some(7), None), addresses[0]);
+        assert_eq!(asked(None, Some(7)), addresses[0]);
+        assert_eq!(addresses[0]["dataset"], "grid");
+        // Resampled is what several graphs do anyway.
+        let email = |row: usize| cell("ablation-signal", row, 4).address();
+        assert_eq!(email(3), cell("link-prediction", 5, 2).address());
+        assert_ne!(email(2), email(3));
+    }
+
+    #[test]
+    fn a_file_that_is_wrong_says_where() {
+        let wrong = |text: &str, says: &str| {
+            let problem = Experiment::parse("mine", text).unwrap_err();
+            assert!(problem.contains(says), "{problem}");
+        };
+        let head = "title = \"a\"\nwhere = \"b\"\nmeasure = \"c\"\n";
+        let column = "[[columns]]\ndataset = \"grid\"\nlabel = \"Grid\"\n";
+        wrong("title = \"a\"", "where");
+        wrong(&format!("{head}figures = 1\ncolumns = []\nrows = []"), "figures");
+        let row = |model: &str, published: &str| {
+            format!("{head}{column}[[rows]]\nlabel = \"x\"\nmodel = \"{model}\"\npublished = {{ {published} }}\n")
+        };
+        wrong(&row("gnc", ""), "gnc");
+        wrong(&row("gcn", "Grid = \"9 +- 1\""), "mean ± std");
+        wrong(&row("gcn", "Gird = \"9 ± 1\""), "Gird");
+        wrong(&(row("gcn", "") + "settings = { epochs = 0 }\n"), "epochs");
+        assert!(Experiment::parse("mine", &row("gcn", "Grid = \"9 ± 1\"")).is_ok());
+    }
+}

@@ -1,0 +1,268 @@
+//! What a finished repeat leaves: a line of JSON, kept the moment it exists.
+
+use super::Cell;
+use crate::digest;
+use crate::error::{Error, Result};
+use crate::train::{Config, Evaluation};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// One repeat of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Data and settings as they were asked for: `Cell::address`.
+    pub cell: BTreeMap<String, serde_json::Value>,
+    /// Which repeat.
+    pub seed: u64,
+    /// The metric on the test part at the epoch that was best on the validation part.
+    pub test: f64,
+    /// The best metric on the validation part.
+    pub valid: f64,
+    /// That epoch, counted from one.
+    pub best_epoch: usize,
+    /// Fingerprint of the split.
+    pub split: String,
+    /// Time per epoch, evaluations included.
+    pub millis_per_epoch: f64,
+    /// The most memory that was held, if the system tells.
+    pub peak_bytes: Option<u64>,
+    /// Threads that shared the work.
+    pub threads: usize,
+    /// Of the program.
+    pub version: String,
+    /// Every setting, and every choice that was left open.
+    pub config: Config,
+    /// How it got there.
+    pub curve: Curve,
+}
+
+/// The evaluations of a training, every `every` epochs and at the end, to four decimals.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Curve {
+    /// Epochs between two of them.
+    pub every: usize,
+    /// Training loss.
+    pub loss: Vec<f64>,
+    /// The metric on the validation part.
+    pub valid: Vec<f64>,
+    /// The metric on the test part.
+    pub test: Vec<f64>,
+}
+
+impl Curve {
+    pub(super) fn of(every: usize, evaluations: &[Evaluation]) -> Curve {
+        let rounded = |value: fn(&Evaluation) -> f64| {
+            evaluations.iter().map(|evaluation| (value(evaluation) * 1e4).round() / 1e4).collect()
+        };
+        Curve { every, loss: rounded(|e| e.loss), valid: rounded(|e| e.valid), test: rounded(|e| e.test) }
+    }
+}
+
+/// A folder of records, one file of lines for each dataset.
+#[derive(Debug, Clone)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// The right to run a repeat, as long as it is held: it ends with the process, however that ends.
+#[derive(Debug)]
+pub struct Claim(#[expect(dead_code, reason = "its lock is held by having it open")] File);
+
+/// Records by what they are of.
+#[derive(Debug, Default)]
+pub struct Found {
+    of_cells: HashMap<String, BTreeMap<u64, Record>>,
+    /// Remarks about lines that are no records.
+    pub notes: Vec<String>,
+}
+
+impl Found {
+    /// The repeats of a cell, by their seeds.
+    pub fn of(&self, cell: &Cell) -> impl Iterator<Item = &Record> {
+        let of_cell = self.of_cells.get(&key(&cell.address()));
+        cell.seeds().filter_map(move |seed| of_cell?.get(&seed))
+    }
+
+    /// Whether a repeat has been run.
+    pub fn has(&self, cell: &Cell, seed: u64) -> bool {
+        self.of_cells.get(&key(&cell.address())).is_some_and(|repeats| repeats.contains_key(&seed))
+    }
+
+    /// How many repeats there are of all cells.
+    pub fn len(&self) -> usize {
+        self.of_cells.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.of_cells.is_empty()
+    }
+}
+
+impl Found {
+    fn add(&mut self, path: &Path) -> Result<()> {
+        let text = fs::read_to_string(path).map_err(Error::io(path))?;
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+            match serde_json::from_str::<Record>(line) {
+                Ok(record) => {
+                    self.of_cells.entry(key(&record.cell)).or_default().entry(record.seed).or_insert(record);
+                }
+                // A process was killed, or is writing: what is not there whole is run again.
+                Err(error) if error.is_eof() => {
+                    self.notes.push(format!("{}, line {}: a record that was never finished", path.display(), at + 1));
+                }
+                Err(error) => return Err(Error::line(path, at + 1, format!("no record of a repeat: {error}"))),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key(address: &BTreeMap<String, serde_json::Value>) -> String {
+    serde_json::to_string(address).expect("settings can be written")
+}
+
+impl Store {
+    /// Records in this folder, which need not be there yet.
+    pub fn new(folder: &Path) -> Store {
+        Store { folder: folder.to_path_buf() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// All that was ever finished. Of several records of a repeat the first counts.
+    pub fn read(&self) -> Result<Found> {
+        let mut found = Found::default();
+        let mut paths = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+            entries => entries
+                .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>())
+                .map_err(Error::io(&self.folder))?,
+        };
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+        paths.sort();
+        paths.iter().try_for_each(|path| found.add(path))?;
+        Ok(found)
+    }
+
+    /// Whether a repeat has been run by now, by whomever.
+    pub fn has(&self, cell: &Cell, seed: u64) -> Result<bool> {
+        let (path, mut found) = (self.path(&cell.dataset), Found::default());
+        if path.exists() {
+            found.add(&path)?;
+        }
+        Ok(found.has(cell, seed))
+    }
+
+    /// Where the records of a dataset are.
+    fn path(&self, dataset: &str) -> PathBuf {
+        let name: String = dataset.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        self.folder.join(format!("{name}.jsonl"))
+    }
+
+    /// Keeps a record, whole or not at all, whoever else is writing.
+    pub fn append(&self, record: &Record) -> Result<()> {
+        let dataset = record.cell.get("dataset").and_then(|name| name.as_str()).unwrap_or("other");
+        let path = self.path(dataset);
+        let mut line = serde_json::to_string(record).expect("a record can be written");
+        line.push('\n');
+        let mut write = || -> std::io::Result<()> {
+            fs::create_dir_all(&self.folder)?;
+            let mut file = OpenOptions::new().create(true).append(true).read(true).open(&path)?;
+            file.lock()?;
+            if file.seek(SeekFrom::End(0))? > 0 {
+                let mut last = [0];
+                file.seek(SeekFrom::End(-1))?;
+                file.read_exact(&mut last)?;
+                if last != [b'\n'] {
+                    line.insert(0, '\n');
+                }
+            }
+            file.write_all(line.as_bytes())?;
+            file.sync_data()
+        };
+        write().map_err(Error::io(&path))
+    }
+
+    /// Takes a repeat, unless another process is at it.
+    pub fn claim(&self, cell: &Cell, seed: u64) -> Result<Option<Claim>> {
+        let folder = self.folder.join(".claims");
+        let name = digest::sha256(format!("{} {seed}", key(&cell.address())).as_bytes());
+        let path = folder.join(&name[..16]);
+        let open = || fs::create_dir_all(&folder).and_then(|()| File::create(&path));
+        let file = open().map_err(Error::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Claim(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Error::io(&path)(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Dataset;
+    use crate::experiment::{Experiment, measure};
+    use crate::testing::TempDir;
+    use crate::train::Silent;
+
+    fn cell() -> Cell {
+        Experiment::named("poc").unwrap().cell(1, 0).unwrap().with(Some(3), Some(2))
+    }
+
+    fn record(seed: u64) -> Record {
+        let cell = cell();
+        measure(&cell, &Dataset::built_in(&cell.dataset).unwrap(), seed, "0", &mut Silent).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read_to_the_last_bit() {
+        let folder = TempDir::new();
+        let store = Store::new(&folder.path().join("results"));
+        assert!(store.read().unwrap().is_empty());
+        let records = [record(1), record(2)];
+        records.iter().for_each(|record| store.append(record).unwrap());
+        store.append(&Record { test: 0.0, ..records[0].clone() }).unwrap();
+        let found = store.read().unwrap();
+        // The first of a repeat counts.
+        assert_eq!(found.of(&cell()).cloned().collect::<Vec<_>>(), records);
+        assert!(found.has(&cell(), 2) && !found.has(&cell(), 3) && store.has(&cell(), 1).unwrap());
+    }
+
+    #[test]
+    fn half_a_line_spoils_no_other() {
+        let folder = TempDir::new();
+        let store = Store::new(&folder.path().join("results"));
+        let path = folder.path().join("results/leaders-community.jsonl");
+        store.append(&record(1)).unwrap();
+        let whole = fs::read_to_string(&path).unwrap();
+        // Wherever the writer was killed.
+        for end in [1, whole.len() / 2, whole.len() - 2] {
+            fs::write(&path, format!("{whole}{}", &whole[..end])).unwrap();
+            assert_eq!(store.read().unwrap().notes.len(), 1, "{end}");
+            store.append(&record(2)).unwrap();
+            let found = store.read().unwrap();
+            assert_eq!((found.len(), found.notes.len()), (2, 1), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_repeat_belongs_to_one_at_a_time() {
+        let folder = TempDir::new();
+        let store = Store::new(&folder.path().join("results"));
+        let held = store.claim(&cell(), 1).unwrap();
+        assert!(held.is_some());
+        assert!(store.claim(&cell(), 1).unwrap().is_none());
+        assert!(store.claim(&cell(), 2).unwrap().is_some());
+        drop(held);
+        assert!(store.claim(&cell(), 1).unwrap().is_some());
+    }
+}

@@ -1,0 +1,84 @@
+//! One repeat of one cell.
+
+use super::{Cell, Curve, Peak, Record};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::seeds::{Purpose, Seeds};
+use crate::task::{Part, Question};
+use crate::train::{Config, Observer, Run, train};
+
+/// The row of those who know nothing.
+const RANDOM: &str = "random";
+
+/// The settings of a cell as a model has them; guessing has no model.
+pub(super) fn learning(config: &Config) -> Config {
+    let model = if config.model == RANDOM { "sgc".to_string() } else { config.model.clone() };
+    Config { model, ..config.clone() }
+}
+
+/// Runs one repeat, to be kept. `version` is that of the program.
+///
+/// ```
+/// use nigh::experiment::{Experiment, measure};
+/// use nigh::{Dataset, Silent};
+///
+/// let cell = Experiment::named("poc")?.cell(1, 0).unwrap().with(Some(5), None);
+/// let record = measure(&cell, &Dataset::built_in(&cell.dataset)?, 1, "0", &mut Silent)?;
+/// assert_eq!((record.config.epochs, record.curve.test.len()), (5, 1));
+/// # Ok::<(), nigh::Error>(())
+/// ```
+pub fn measure(
+    cell: &Cell,
+    dataset: &Dataset,
+    seed: u64,
+    version: &str,
+    observer: &mut dyn Observer,
+) -> Result<Record> {
+    let config = Config { repeats: 1, seed, ..learning(&cell.config) }.resolve(dataset)?;
+    let peak = Peak::watch();
+    let (run, millis_per_epoch) = if cell.config.model == RANDOM {
+        (guess(dataset, &config)?, 0.0)
+    } else {
+        let mut outcome = train(dataset, &config, observer, None)?;
+        (outcome.runs.remove(0), outcome.millis_per_epoch)
+    };
+    Ok(Record {
+        cell: cell.address(),
+        seed,
+        test: run.test,
+        valid: run.valid,
+        best_epoch: run.best_epoch,
+        split: run.split,
+        millis_per_epoch,
+        peak_bytes: peak.bytes(),
+        threads: rayon::current_num_threads(),
+        version: version.to_string(),
+        curve: Curve::of(config.evaluate_every, &run.curve),
+        config: Config { model: cell.config.model.clone(), ..config },
+    })
+}
+
+/// A class for every node, by lot.
+fn guess(dataset: &Dataset, config: &Config) -> Result<Run> {
+    let seeds = Seeds::new(config.seed);
+    let split = config.task.split(dataset, config, seeds)?;
+    let share = |part: &[Part], number: u64| {
+        let mut rng = seeds.rng(Purpose::Guess, &[number]);
+        let classes = dataset.class_names.len();
+        let hits: Vec<bool> = part
+            .iter()
+            .filter_map(|part| match &part.question {
+                Question::Nodes { labels, .. } => Some(labels),
+                Question::Pairs { .. } => None,
+            })
+            .flatten()
+            .map(|&label| rng.below(classes) == label as usize)
+            .collect();
+        hits.iter().filter(|&&hit| hit).count() as f64 / hits.len().max(1) as f64
+    };
+    if dataset.class_names.is_empty() {
+        return Err(Error::setting("model", RANDOM, "it guesses classes, and there are none"));
+    }
+    let (valid, test) = (share(&split.valid, 0), share(&split.test, 1));
+    Ok(Run { seed: config.seed, test, valid, best_epoch: 0, split: split.digest(), curve: Vec::new() })
+}

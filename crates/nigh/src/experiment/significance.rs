@@ -1,0 +1,101 @@
+//! Whether a difference is more than luck.
+
+/// Two-sided p-value of the paired t-test: how likely the repeats, seed by seed, differ this much when neither side is
+/// better. `None` for fewer than two pairs.
+///
+/// ```
+/// use nigh::experiment::paired_p;
+/// let p = paired_p(&[0.91, 0.92, 0.90, 0.93], &[0.88, 0.90, 0.89, 0.90]).unwrap();
+/// assert!((p - 0.0200).abs() < 1e-3);
+/// ```
+pub fn paired_p(a: &[f64], b: &[f64]) -> Option<f64> {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    let n = differences.len() as f64;
+    if differences.len() < 2 || a.len() != b.len() {
+        return None;
+    }
+    let mean = differences.iter().sum::<f64>() / n;
+    let variance = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    if variance == 0.0 {
+        // The same difference every time: none, or a certain one.
+        return Some(if mean == 0.0 { 1.0 } else { 0.0 });
+    }
+    let t = mean / (variance / n).sqrt();
+    let freedom = n - 1.0;
+    // P(|T| > t) = I_{v / (v + t²)}(v / 2, 1 / 2).
+    Some(incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5))
+}
+
+/// The regularised incomplete beta function `I_x(a, b)`, by its continued fraction (Lentz).
+fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+    if x <= 0.0 || x >= 1.0 {
+        return x.clamp(0.0, 1.0);
+    }
+    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp();
+    // The fraction converges fast on the near side of the mean; the other side is its mirror image.
+    if x < (a + 1.0) / (a + b + 2.0) {
+        front * fraction(x, a, b) / a
+    } else {
+        1.0 - front * fraction(1.0 - x, b, a) / b
+    }
+}
+
+fn fraction(x: f64, a: f64, b: f64) -> f64 {
+    const TINY: f64 = 1e-300;
+    let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
+    let mut c = 1.0;
+    let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
+    let mut result = d;
+    for m in 1..300 {
+        let m = f64::from(m);
+        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
+        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let mut change = 1.0;
+        for step in [even, odd] {
+            d = 1.0 / away_from_zero(1.0 + step * d);
+            c = away_from_zero(1.0 + step / c);
+            change = c * d;
+            result *= change;
+        }
+        if (change - 1.0).abs() < 1e-14 {
+            break;
+        }
+    }
+    result
+}
+
+/// `ln Γ(x)` for `x > 0`: Stirling's series, from where it is exact to the last digits.
+fn ln_gamma(mut x: f64) -> f64 {
+    let mut below = 0.0;
+    while x < 10.0 {
+        below += x.ln();
+        x += 1.0;
+    }
+    let square = 1.0 / (x * x);
+    let series = (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0))) / x;
+    (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series - below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p_values_are_those_of_the_t_distribution() {
+        // Critical values of Student's t: P(|T| > t) with v degrees of freedom.
+        let by_freedom = [(1.0, 12.706_204_736, 0.05), (4.0, 2.776_445_105, 0.05), (4.0, 4.604_094_871, 0.01)];
+        for (v, t, p) in by_freedom.into_iter().chain([(9.0, 2.262_157_163, 0.05), (30.0, 2.749_995_654, 0.01)]) {
+            let found = incomplete_beta(v / (v + t * t), v / 2.0, 0.5);
+            assert!((found - p).abs() < 1e-9, "{v} {t}: {found}");
+        }
+        // One degree of freedom is Cauchy's distribution: P(|T| > 1) = 1/2.
+        assert!((incomplete_beta(0.5, 0.5, 0.5) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn equal_repeats_are_no_difference_and_equal_differences_a_certain_one() {
+        assert_eq!(paired_p(&[0.5, 0.6], &[0.5, 0.6]), Some(1.0));
+        assert_eq!(paired_p(&[1.0, 2.0, 3.0], &[0.0, 1.0, 2.0]), Some(0.0));
+        assert_eq!(paired_p(&[0.5], &[0.6]), None);
+    }
+}
