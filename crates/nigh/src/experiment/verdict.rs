@@ -79,7 +79,7 @@ impl Summary {
     /// Of these figures; those that the paper did not print are not counted.
     pub fn of<'a>(figures: impl IntoIterator<Item = &'a Figure>) -> Summary {
         let mut summary = Summary::default();
-        for figure in figures {
+        for figure in figures.into_iter().filter(|figure| figure.theirs.is_some()) {
             match figure.verdict {
                 Verdict::Reproduced => summary.reproduced += 1,
                 Verdict::Better => summary.better += 1,
@@ -187,6 +187,15 @@ fn verdict(ours: Option<Ours>, theirs: Option<Published>, kind: Kind) -> Verdict
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_records_nothing_was_run() {
+        let none = Found::default();
+        let tables: Vec<Judged> =
+            Experiment::all().into_iter().map(|table| Judged::new(table, &none, None, None)).collect();
+        let summary = Summary::of(tables.iter().flat_map(|judged| &judged.figures));
+        assert_eq!(summary, Summary { not_run: 458, ..Summary::default() });
+    }
 
     #[test]
     fn a_figure_is_reproduced_within_two_deviations_and_half_a_point() {
