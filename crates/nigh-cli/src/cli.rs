@@ -62,13 +62,13 @@ pub enum Command {
     Certify(Certify),
     /// Every model, and what it can answer
     Models(Models),
-    /// Train several models on a graph and compare them: one table, with the significance of differences
+    /// Train several models on a graph, and say which is better and how surely
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Box<Compare>),
     /// Run the tables of the paper, as far as they have not been run yet
     #[command(after_help = REPRODUCE_NOTES)]
     Reproduce(Reproduce),
-    /// Show the tables of the paper with ours beside theirs, from the records of `nigh reproduce`
+    /// Show the tables of the paper with ours beside theirs, from what was run
     Report(Report),
     /// Graphs by name: list them, look into one, fetch it, write it as plain files
     Data {
