@@ -7,8 +7,7 @@ use crate::tape::{Start, Var};
 /// How many heads look at the neighbours, side by side, in every layer but the last, which has one.
 const HEADS: usize = 4;
 
-/// `K` layers of attention with ReLU between them, behind a linear map where pairs are asked about: so the paper's figures
-/// of both kinds come out (docs/paper-vs-code.md). Entries of what enters a layer are dropped, and weights of neighbours.
+/// `K` layers of attention with ReLU between them. Entries of what enters a layer are dropped, and weights of neighbours.
 #[derive(Debug)]
 pub struct Gat;
 
@@ -16,9 +15,6 @@ impl Encoder for Gat {
     fn encode(&self, scope: &mut Scope<'_>, mut input: Input) -> (Var, usize) {
         // As wide as hidden layers are, in whole heads.
         let hidden = scope.hidden.next_multiple_of(HEADS);
-        if !scope.classifies {
-            input = Input::dense(scope.linear(&input, "gat/0", hidden), hidden);
-        }
         input = scope.dropout(input, "gat/0/dropout");
         for layer in 1..=scope.hops {
             let last = layer == scope.hops;
