@@ -5,6 +5,7 @@ use crate::cli::Demo;
 use crate::progress;
 use anyhow::Result;
 use indicatif::ProgressBar;
+use nigh::experiment::{Experiment, Published};
 use nigh::report::layout::tsne;
 use nigh::report::plot::{Panel, Scatter};
 use nigh::report::table::{Table, percent};
@@ -17,12 +18,20 @@ use std::path::Path;
 const LABELLINGS: [(&str, &str); 3] =
     [("community", "leaders-community"), ("status", "leaders-status"), ("both", "leaders")];
 
-/// Models with the published mean and deviation for each labelling, in percent.
-const MODELS: [(&str, [(f64, f64); 3]); 3] = [
-    ("sgc", [(10.0, 0.0), (51.0, 1.4), (5.0, 0.0)]),
-    ("gcn", [(8.7, 1.1), (91.6, 1.8), (8.9, 0.9)]),
-    ("smp-linear", [(98.8, 0.6), (93.9, 0.9), (93.8, 1.6)]),
-];
+const MODELS: [&str; 3] = ["sgc", "gcn", "smp-linear"];
+
+/// What the paper printed for each model and labelling, in percent.
+fn published() -> [[(f64, f64); 3]; 3] {
+    let table = Experiment::named("poc").expect("a table that ships");
+    let row = |model: &str| table.rows.iter().position(|row| row.model == model).expect("a row of the table");
+    let column = |data: &str| table.columns.iter().position(|column| column.dataset == data).expect("a column of it");
+    MODELS.map(|model| {
+        LABELLINGS.map(|(_, data)| match table.published(row(model), column(data)) {
+            Some(Published::Figure { mean, std, .. }) => (mean, std.unwrap_or(0.0)),
+            other => unreachable!("a figure, not {other:?}"),
+        })
+    })
+}
 
 pub fn run(options: &Demo, quiet: bool) -> Result<()> {
     if let Some(path) = &options.plot {
@@ -49,7 +58,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
     let outcomes: Vec<Outcome> = runs
         .par_iter()
         .map(|&(model, labels, repeat)| {
-            let config = config(MODELS[model].0, repeat);
+            let config = config(MODELS[model], repeat);
             train::train(&datasets[labels], &config, &mut Ticks { bar: &bar, behind: 0 }, None)
         })
         .collect::<nigh::Result<_>>()?;
@@ -63,13 +72,11 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
         say(&[format!("the picture is in {}", path.display())], quiet);
     }
     if options.json {
-        let cells = MODELS
-            .iter()
-            .enumerate()
-            .flat_map(|(at, (model, published))| (0..3).map(move |labels| (at, *model, labels, published[labels])));
-        let cells: Vec<_> = cells
-            .map(|(at, model, labels, (paper_mean, paper_std))| {
-                let (mean, std) = found(at, labels);
+        let paper = published();
+        let cells: Vec<_> = (0..MODELS.len())
+            .flat_map(|at| (0..3).map(move |labels| (at, labels)))
+            .map(|(at, labels)| {
+                let (model, (mean, std), (paper_mean, paper_std)) = (MODELS[at], found(at, labels), paper[at][labels]);
                 json!({
                     "model": model, "labels": LABELLINGS[labels].0, "mean": mean, "std": std,
                     "paper_mean": paper_mean / 100.0, "paper_std": paper_std / 100.0,
@@ -87,7 +94,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
 fn text(dataset: &Dataset, repeats: usize, found: impl Fn(usize, usize) -> (f64, f64)) -> String {
     let mut table = Table::new(&["accuracy, %", "community", "paper", "status", "paper", "both", "paper"]);
     table.row(&["random", "", "10.0", "", "50.0", "", "5.0"]);
-    for (at, (model, published)) in MODELS.iter().enumerate() {
+    for (at, (model, published)) in MODELS.iter().zip(published()).enumerate() {
         let mut cells = vec![model.to_string()];
         for (labels, (mean, std)) in published.iter().enumerate() {
             let ours = found(at, labels);
@@ -154,7 +161,7 @@ fn plot(path: &Path, dataset: &Dataset, runs: &[(usize, usize, usize)], outcomes
         let outcome = &outcomes[at];
         let h = outcome.model.clone().represent(&view, outcome.runs[0].best_epoch as u64);
         Panel {
-            title: MODELS[model].0.to_string(),
+            title: MODELS[model].to_string(),
             subtitle: format!("{subtitle}, accuracy {} %", percent(outcome.runs[0].test)),
             points: tsne(h.data(), h.rows(), h.cols()),
             groups: groups.clone(),

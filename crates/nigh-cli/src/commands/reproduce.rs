@@ -88,21 +88,25 @@ struct Only {
 
 impl Only {
     fn new(words: &[String], tables: &[Experiment]) -> Result<Only> {
-        let cells = cells_of(tables);
-        let datasets: BTreeSet<&str> = cells.iter().map(|cell| cell.dataset.as_str()).collect();
-        let models: BTreeSet<&str> = cells.iter().map(|cell| cell.config.model.as_str()).collect();
+        let columns = || tables.iter().flat_map(|table| &table.columns);
+        let rows = || tables.iter().flat_map(|table| &table.rows);
         let mut only = Only { datasets: BTreeSet::new(), models: BTreeSet::new() };
         for word in words {
-            if datasets.contains(word.as_str()) {
-                only.datasets.insert(word.clone());
-            } else if models.contains(word.as_str()) {
-                only.models.insert(word.clone());
-            } else {
-                let list = |names: &BTreeSet<&str>| names.iter().copied().collect::<Vec<_>>().join(", ");
-                let (datasets, models) = (list(&datasets), list(&models));
+            // By our name or by the paper's.
+            let is = |name: &str, label: &str| word == name || word.eq_ignore_ascii_case(label);
+            let datasets = columns().filter(|column| is(&column.dataset, &column.label)).map(|column| &column.dataset);
+            let models = rows().filter(|row| is(&row.model, &row.label)).map(|row| &row.model);
+            let (datasets, models): (Vec<&String>, Vec<&String>) = (datasets.collect(), models.collect());
+            if datasets.is_empty() && models.is_empty() {
+                let datasets: BTreeSet<&str> = columns().map(|column| column.dataset.as_str()).collect();
+                let models: BTreeSet<&str> = rows().map(|row| row.model.as_str()).collect();
+                let list = |names: BTreeSet<&str>| names.into_iter().collect::<Vec<_>>().join(", ");
+                let (datasets, models) = (list(datasets), list(models));
                 let problem = format!("--only {word}: not here. Datasets: {datasets}. Models: {models}");
                 return Err(WrongUsage(problem).into());
             }
+            only.datasets.extend(datasets.into_iter().cloned());
+            only.models.extend(models.into_iter().cloned());
         }
         Ok(only)
     }

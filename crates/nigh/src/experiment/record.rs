@@ -100,18 +100,24 @@ impl Found {
     pub fn is_empty(&self) -> bool {
         self.of_cells.is_empty()
     }
-}
 
-impl Found {
     fn add(&mut self, path: &Path) -> Result<()> {
-        let text = fs::read_to_string(path).map_err(Error::io(path))?;
-        let lines: Vec<&str> = text.lines().collect();
-        for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+        let read = || {
+            let mut file = File::open(path)?;
+            // Whoever writes is waited for.
+            file.lock_shared()?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map(|_| bytes)
+        };
+        let bytes = read().map_err(Error::io(path))?;
+        // A line that ends anywhere may end within a letter.
+        let text = String::from_utf8_lossy(&bytes);
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
             match serde_json::from_str::<Record>(line) {
                 Ok(record) => {
                     self.of_cells.entry(key(&record.cell)).or_default().entry(record.seed).or_insert(record);
                 }
-                // A process was killed, or is writing: what is not there whole is run again.
+                // Its writer was killed: what is not there whole is run again.
                 Err(error) if error.is_eof() => {
                     self.notes.push(format!("{}, line {}: a record that was never finished", path.display(), at + 1));
                 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// What is to be said of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// `|ours - theirs| <= 2 sqrt(s1² + s2²) + 0.5`.
     Reproduced,
@@ -122,6 +122,26 @@ impl Judged {
         let (row, column) = (&self.table.rows[figure.row], &self.table.columns[figure.column]);
         let command = || format!("nigh reproduce {} --only {},{}", self.table.name, column.dataset, row.model);
         column.missing.clone().unwrap_or_else(|| format!("no record yet; `{}` makes one", command()))
+    }
+
+    /// Why figures were not run, each reason once.
+    pub fn reasons(&self) -> Vec<String> {
+        let missing = self.figures.iter().filter(|figure| figure.ours.is_none());
+        let (known, open): (Vec<&Figure>, Vec<&Figure>) =
+            missing.partition(|figure| self.table.columns[figure.column].missing.is_some());
+        let mut reasons: Vec<String> = Vec::new();
+        for figure in known {
+            let (column, why) = (&self.table.columns[figure.column].label, self.why(figure));
+            let reason = format!("{column} was not run: {why}");
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        if !open.is_empty() {
+            let many = if open.len() == 1 { "1 figure has".to_string() } else { format!("{} figures have", open.len()) };
+            reasons.push(format!("{many} no record yet; `nigh reproduce {}` makes them", self.table.name));
+        }
+        reasons
     }
 
     /// The best and the second of a column, of ours or of theirs, among the rows of a group.

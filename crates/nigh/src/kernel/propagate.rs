@@ -109,7 +109,11 @@ pub(crate) fn apply_hops(
 /// The width with which rows are made of whole vectors. Others would be gathered in pieces, the neighbours anew for each,
 /// and begin anywhere in a cache line.
 fn whole_vectors(width: usize) -> usize {
-    if width > 8 { width.next_multiple_of(16) } else { width.next_power_of_two().min(8 * width) }
+    match width {
+        0 => 0,
+        1..=8 => width.next_power_of_two(),
+        _ => width.next_multiple_of(16),
+    }
 }
 
 /// The first columns of `x`, or zeros behind them, and `b` added.

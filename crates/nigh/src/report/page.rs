@@ -1,6 +1,6 @@
 //! The tables of the paper as one page that needs nothing else: no network, no script, any width.
 
-use super::paper::{Honour, honours, ours, sign, theirs, word};
+use super::paper::{Honour, about, honours, ours, sign, theirs, word};
 use super::table::size;
 use crate::experiment::{Found, Judged, Kind, Published, Record, Summary, Verdict};
 use std::fmt::Write;
@@ -19,9 +19,9 @@ pub fn page(tables: &[Judged], found: &Found) -> String {
     body += "</ul></section>";
     for judged in tables {
         let (name, title) = (escaped(&judged.table.name), escaped(&judged.table.title));
-        let about = format!("{}. {}.", judged.table.measure, judged.table.place);
-        let _ = write!(body, "<section id=\"{name}\"><h2>{title}</h2><p>{}</p>{}", escaped(&about), table(judged));
-        body += &reasons(judged);
+        let about = escaped(&about(judged));
+        let _ = write!(body, "<section id=\"{name}\"><h2>{title}</h2><p>{about}</p>{}", table(judged));
+        judged.reasons().iter().for_each(|reason| body += &format!("<p>{}.</p>", escaped(reason)));
         body += &if judged.table.kind == Kind::Time { times(judged) } else { curves(judged, found) };
         body += "</section>";
     }
@@ -160,13 +160,6 @@ fn cell(judged: &Judged, row: usize, column: usize) -> String {
         class(figure.verdict),
         dressed(theirs(figure), published)
     )
-}
-
-fn reasons(judged: &Judged) -> String {
-    let mut reasons: Vec<String> =
-        judged.figures.iter().filter(|figure| figure.ours.is_none()).map(|figure| judged.why(figure)).collect();
-    reasons.dedup();
-    reasons.iter().map(|reason| format!("<p>Not run: {}.</p>", escaped(reason))).collect()
 }
 
 /// For each column the mean curve of every row on the validation part.

@@ -101,6 +101,13 @@ fn name(judged: &Judged, row: usize) -> String {
     }
 }
 
+/// Where in the paper, and what the figures are.
+pub fn about(judged: &Judged) -> String {
+    let place = &judged.table.place;
+    let (first, rest) = place.split_at(place.chars().next().map_or(0, char::len_utf8));
+    format!("{}{rest}: {}.", first.to_uppercase(), judged.table.measure)
+}
+
 /// For the terminal.
 pub fn text(judged: &Judged) -> String {
     let (rows, columns) = shape(judged);
@@ -127,7 +134,7 @@ pub fn text(judged: &Judged) -> String {
 /// For a page: the best bold, the second underlined, as in the paper.
 pub fn markdown(judged: &Judged) -> String {
     let (rows, columns) = shape(judged);
-    let mut text = format!("## {}\n\n{}, {}.\n\n|", judged.table.title, judged.table.place, judged.table.measure);
+    let mut text = format!("## {}\n\n{}\n\n|", judged.table.title, about(judged));
     let columns_of = |text: &mut String, cells: [&str; 2]| write!(text, " {} | {} |", cells[0], cells[1]);
     let written = "memory can be written";
     text += " |";
@@ -156,11 +163,8 @@ pub fn markdown(judged: &Judged) -> String {
             columns_of(&mut text, [ours.trim_end(), &dressed(theirs(figure), published)]).expect(written);
         }
     }
-    let mut reasons: Vec<String> =
-        judged.figures.iter().filter(|figure| figure.ours.is_none()).map(|figure| judged.why(figure)).collect();
-    reasons.dedup();
     text += "\n";
-    reasons.iter().for_each(|reason| writeln!(text, "\nNot run: {reason}.").expect(written));
+    judged.reasons().iter().for_each(|reason| writeln!(text, "\n{reason}.").expect(written));
     text
 }
 
