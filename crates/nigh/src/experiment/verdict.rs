@@ -138,7 +138,8 @@ impl Judged {
             }
         }
         if !open.is_empty() {
-            let many = if open.len() == 1 { "1 figure has".to_string() } else { format!("{} figures have", open.len()) };
+            let many =
+                if open.len() == 1 { "1 figure has".to_string() } else { format!("{} figures have", open.len()) };
             reasons.push(format!("{many} no record yet; `nigh reproduce {}` makes them", self.table.name));
         }
         reasons
