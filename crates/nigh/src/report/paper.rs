@@ -253,7 +253,7 @@ pub fn csv(judged: &Judged) -> String {
             row.model.clone(),
             config.refresh.to_string(),
             column.dataset.clone(),
-            csv_field(&column.label).into(),
+            csv_field(&column.label),
             number(figure.ours.map(|ours| ours.mean)),
             number(figure.ours.map(|ours| ours.std)),
             figure.ours.map_or(0, |ours| ours.repeats).to_string(),
