@@ -6,7 +6,7 @@
 /// ```
 /// use nigh::experiment::paired_p;
 /// let p = paired_p(&[0.91, 0.92, 0.90, 0.93], &[0.88, 0.90, 0.89, 0.90]).unwrap();
-/// assert!((p - 0.0200).abs() < 1e-3);
+/// assert!((p - 0.018_219_854_7).abs() < 1e-9);
 /// ```
 pub fn paired_p(a: &[f64], b: &[f64]) -> Option<f64> {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
