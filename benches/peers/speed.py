@@ -193,6 +193,8 @@ def main():
 
     cases = {case: peers for pattern, peers in CASES for case in expand(pattern) if matches(case, options.cases)}
     alone = [case for pattern in FRESH for case in expand(pattern) if matches(case, options.cases)]
+    if not cases and not alone:
+        sys.exit(f"no case is called {' or '.join(options.cases)}; benches/peers/cases.py lists them")
     record = Record(options.rounds)
     # One process per side: what one holds, or warms, is nobody else's.
     sides = sorted({side for peers in cases.values() for side in peers}) if not options.no_peers else []

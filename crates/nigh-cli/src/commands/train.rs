@@ -5,7 +5,7 @@ use crate::cli::Train;
 use crate::progress::Bar;
 use anyhow::{Result, anyhow};
 use nigh::report::table::{Table, counted, percent};
-use nigh::{Checkpoint, Config, Dataset, Error, Outcome, Trained, train};
+use nigh::{Checkpoint, Config, Dataset, Error, Outcome, Storage, Trained, train};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -183,6 +183,9 @@ fn text(dataset: &Dataset, config: &Config, outcome: &Outcome) -> String {
         table.row(&[run.seed.to_string(), percent(run.test), percent(run.valid), run.best_epoch.to_string()]);
     }
     let hops = match outcome.storage_error {
+        None if config.hop_storage == Storage::Half => {
+            format!("{} has no hops to store as {}: it changes nothing\n", config.model, config.hop_storage)
+        }
         None => String::new(),
         Some(error) => format!("hops stored as {}: {error}\n", config.hop_storage),
     };

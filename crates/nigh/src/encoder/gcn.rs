@@ -8,6 +8,10 @@ use crate::tape::{Start, Var};
 pub struct Gcn;
 
 impl Encoder for Gcn {
+    fn stores_hops(&self) -> bool {
+        true
+    }
+
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
         scope.layers("gcn", input, |scope, input, name, width| scope.convolve(input, 1, name, width, Start::Glorot))
     }

@@ -9,6 +9,10 @@ use crate::tape::{Start, Var};
 pub struct Propagated;
 
 impl Encoder for Propagated {
+    fn stores_hops(&self) -> bool {
+        true
+    }
+
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
         let x = scope.dense(&input);
         let propagate = Propagate::new(scope.operator.clone(), scope.hops).stored(scope.hop_storage);
@@ -25,6 +29,10 @@ impl Encoder for Propagated {
 pub struct Linear;
 
 impl Encoder for Linear {
+    fn stores_hops(&self) -> bool {
+        true
+    }
+
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
         (scope.convolve(&input, scope.hops, "linear", scope.width, Start::Plain), scope.width)
     }

@@ -50,6 +50,11 @@ pub trait Encoder: Debug + Send + Sync {
         true
     }
 
+    /// Whether it keeps rows between hops as `hop_storage` says.
+    fn stores_hops(&self) -> bool {
+        false
+    }
+
     /// Whether training has anything to change in it.
     fn learns(&self, classifies: bool) -> bool {
         let _ = classifies;

@@ -11,6 +11,10 @@ use crate::tape::{Start, Var};
 pub struct Sage;
 
 impl Encoder for Sage {
+    fn stores_hops(&self) -> bool {
+        true
+    }
+
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
         let mean = scope.operator.mean();
         scope.layers("sage", input, |scope, input, name, width| {

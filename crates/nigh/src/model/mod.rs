@@ -54,6 +54,11 @@ impl Architecture {
         as_wide && self.branches.iter().any(|branch| branch.encoder.generalises())
     }
 
+    /// Whether any branch keeps rows between hops as `hop_storage` says.
+    pub fn stores_hops(&self) -> bool {
+        self.branches.iter().any(|branch| branch.encoder.stores_hops())
+    }
+
     /// Whether a source takes part.
     pub fn uses(&self, source: Source) -> bool {
         self.branches.iter().any(|branch| branch.sources.contains(&source))

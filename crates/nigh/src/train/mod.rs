@@ -187,7 +187,8 @@ const MEASURED: usize = 16;
 /// The error of `Ã^K E` through halves, if that is how it is computed: the worst over the graphs of the data, all edges
 /// in, on the first columns of `E`.
 fn storage_error(dataset: &Dataset, config: &Config) -> Option<StorageError> {
-    if config.hop_storage == Storage::Single {
+    let stores = catalog::architecture(&config.model).is_ok_and(|architecture| architecture.stores_hops());
+    if config.hop_storage == Storage::Single || !stores {
         return None;
     }
     let factor = config.signal_scale.get().factor(config.signal_dim);
