@@ -92,6 +92,8 @@ pub struct Column {
     pub measure: Option<String>,
     /// Why it may have to stay empty.
     pub missing: Option<String>,
+    /// The models that a column of ours has, if not all.
+    models: Option<Vec<String>>,
     #[serde(default)]
     settings: toml::Table,
 }
@@ -204,6 +206,12 @@ impl Experiment {
                 return Err(format!("row `{}` has a figure for `{label}`, which is no column", row.label));
             }
         }
+        for column in &columns {
+            let models = column.models.iter().flatten();
+            if let Some(model) = models.into_iter().find(|model| rows.iter().all(|row| row.model != **model)) {
+                return Err(format!("column `{}` has a model `{model}`, which is no row", column.label));
+            }
+        }
         let name = name.to_string();
         let table = Experiment { name, title, place, measure, kind: figure, columns, rows, settings };
         for (row, column) in table.places() {
@@ -218,10 +226,15 @@ impl Experiment {
     pub fn places(&self) -> impl Iterator<Item = (usize, usize)> {
         let in_rows = |row: usize| (0..self.columns.len()).map(move |column| (row, column));
         (0..self.rows.len()).flat_map(in_rows).filter(|&(row, column)| {
-            // A column of which the paper printed nothing is ours alone.
-            let is_ours = || self.rows.iter().all(|row| !row.published.contains_key(&self.columns[column].label));
-            self.published(row, column).is_some() || is_ours()
+            self.published(row, column).is_some() || self.is_ours(row, column)
         })
+    }
+
+    /// Whether we ask for a figure in a column of which the paper printed nothing.
+    fn is_ours(&self, row: usize, column: usize) -> bool {
+        let (model, column) = (&self.rows[row].model, &self.columns[column]);
+        self.rows.iter().all(|row| !row.published.contains_key(&column.label))
+            && column.models.as_ref().is_none_or(|models| models.contains(model))
     }
 
     /// What the paper printed there.
@@ -344,6 +357,9 @@ mod tests {
         wrong(&row("gcn", "Grid = \"9 +- 1\""), "mean ± std");
         wrong(&row("gcn", "Gird = \"9 ± 1\""), "Gird");
         wrong(&(row("gcn", "") + "settings = { epochs = 0 }\n"), "epochs");
+        let models = |models: &str| row("gcn", "").replace("label = \"Grid\"\n", &format!("label = \"Grid\"\nmodels = {models}\n"));
+        wrong(&models("[\"sgc\"]"), "sgc");
+        assert_eq!(Experiment::parse("mine", &models("[]")).unwrap().places().count(), 0);
         assert!(Experiment::parse("mine", &row("gcn", "Grid = \"9 ± 1\"")).is_ok());
     }
 }

@@ -94,6 +94,11 @@ impl Task {
         self != Task::GraphReconstruction
     }
 
+    /// Whether the questions of the test are others than those of validation.
+    pub fn holds_out(self) -> bool {
+        self != Task::GraphReconstruction
+    }
+
     /// Splits the data. The configuration must be resolved; `seeds` are those of the repeat.
     pub fn split(self, dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Split> {
         let split = match self {

@@ -482,6 +482,7 @@ impl<'a> Trainer<'a> {
     /// The metric on validation and test; remembers the weights if validation was never better.
     fn evaluate(&mut self, loss: f64) -> Evaluation {
         let mut values: [Vec<f64>; 2] = Default::default();
+        let num_parts = if self.config.task.holds_out() { 2 } else { 1 };
         for (at, recording) in self.recordings.iter_mut().enumerate() {
             let asked = |part: usize| self.recording_of[part].iter().enumerate().filter(move |entry| *entry.1 == at);
             if asked(1).chain(asked(2)).next().is_none() {
@@ -490,14 +491,14 @@ impl<'a> Trainer<'a> {
             recording.restrict(&self.model, None);
             // One pass serves validation and test alike.
             let h = recording.evaluate(&self.model, self.epoch as u64);
-            for (part, parts) in [(1, &self.split.valid), (2, &self.split.test)] {
+            for (part, parts) in [(1, &self.split.valid), (2, &self.split.test)].into_iter().take(num_parts) {
                 for (number, _) in asked(part) {
                     let asked = &parts[number];
                     values[part - 1].push(judge(self.config, asked, h, self.judge.as_mut(), &self.model));
                 }
             }
         }
-        let [valid, test] = values.map(|values| mean_and_std(&values).0);
+        let [valid, test] = [0, num_parts - 1].map(|part| mean_and_std(&values[part]).0);
         let evaluation = Evaluation { epoch: self.epoch, loss, valid, test };
         self.curve.push(evaluation);
         // Of equally good epochs the latest counts: a handful of validation nodes is all right long before training ends.
