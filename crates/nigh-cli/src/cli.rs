@@ -515,7 +515,7 @@ pub struct Settings {
     #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
     pub batch_size: Option<Auto<usize>>,
 
-    /// Epochs between two evaluations [default: 5]
+    /// Epochs between two evaluations; the first and the last have one [default: 5]
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub evaluate_every: Option<usize>,
 

@@ -259,8 +259,8 @@ fn distances(a: &Rows) -> Rows {
     d
 }
 
-/// A row per node of the vectors whose `|λ|` are largest, their largest entries positive: of several, that of the first
-/// address. Zero columns where nodes are too few.
+/// A row per node of the vectors whose `|λ|` are largest, times `λ`, with the sign that makes the largest entry of the vector
+/// positive: of several, that of the first address. Zero columns where nodes are too few.
 fn eigenvectors(a: &Rows, addresses: &[u32], dim: usize) -> Rows {
     let mut pairs = jacobi(a.clone());
     pairs.sort_by(|x, y| y.0.abs().total_cmp(&x.0.abs()));
@@ -269,10 +269,10 @@ fn eigenvectors(a: &Rows, addresses: &[u32], dim: usize) -> Rows {
     assert!(simple, "only where no |λ| is that of another are vectors unique: {leading:?}");
     let mut order: Vec<usize> = (0..a.len()).collect();
     order.sort_by_key(|&u| addresses[u]);
-    let column = |(_, v): &(f64, Vec<f64>)| -> Vec<f64> {
+    let column = |(value, v): &(f64, Vec<f64>)| -> Vec<f64> {
         let largest = v.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
         let decides = *order.iter().find(|&&u| v[u].abs() >= (1.0 - 1e-4) * largest).unwrap();
-        v.iter().map(|x| x * v[decides].signum()).collect()
+        v.iter().map(|x| x * v[decides].signum() * value).collect()
     };
     let columns: Rows = pairs.iter().map(column).chain(std::iter::repeat(vec![0.0; a.len()])).take(dim).collect();
     transposed(&columns)

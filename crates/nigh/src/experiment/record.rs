@@ -39,7 +39,8 @@ pub struct Record {
     pub curve: Curve,
 }
 
-/// The evaluations of a training, every `every` epochs and at the end, to four decimals.
+/// The evaluations of a training, every `every` epochs and at the end, to four decimals. That of the first epoch is left
+/// out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Curve {
     /// Epochs between two of them.
@@ -54,8 +55,11 @@ pub struct Curve {
 
 impl Curve {
     pub(super) fn of(every: usize, evaluations: &[Evaluation]) -> Curve {
+        let last = evaluations.last().map(|evaluation| evaluation.epoch);
+        // The first epoch is looked at whatever the step.
+        let on_curve = |e: &&Evaluation| e.epoch.is_multiple_of(every) || Some(e.epoch) == last;
         let rounded = |value: fn(&Evaluation) -> f64| {
-            evaluations.iter().map(|evaluation| (value(evaluation) * 1e4).round() / 1e4).collect()
+            evaluations.iter().filter(on_curve).map(|evaluation| (value(evaluation) * 1e4).round() / 1e4).collect()
         };
         Curve { every, loss: rounded(|e| e.loss), valid: rounded(|e| e.valid), test: rounded(|e| e.test) }
     }

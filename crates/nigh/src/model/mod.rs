@@ -278,15 +278,19 @@ impl Branch {
     }
 }
 
-/// The leading eigenvectors of the visible graph. Signs, and bases where eigenvalues coincide, go with the addresses of
-/// the nodes and not with their places.
+/// The leading eigenvectors of the visible graph, each times its eigenvalue: unit vectors fade beside the features as a graph
+/// grows. Signs, and bases where eigenvalues coincide, go with the addresses of the nodes and not with their places.
 fn eigenvectors(view: &View, count: usize, seeds: Seeds) -> Matrix {
     let order = order_by(&view.addresses);
     let graph = view.graph().permute(&order).expect("an order of the nodes");
-    let vectors = eigen::leading(&graph, count, eigen::Leading::Magnitude, seeds).vectors;
+    let leading = eigen::leading(&graph, count, eigen::Leading::Magnitude, seeds);
     let mut places = vec![0; order.len()];
     (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
-    vectors.permute_rows(&places)
+    let mut vectors = leading.vectors.permute_rows(&places);
+    for row in vectors.data_mut().chunks_mut(count.max(1)) {
+        row.iter_mut().zip(&leading.values).for_each(|(entry, &value)| *entry *= value as f32);
+    }
+    vectors
 }
 
 impl Recording {

@@ -15,7 +15,7 @@ named! {
         Features = "features",
         /// The stochastic matrix `E` (section 4.1).
         Signal = "signal",
-        /// The leading eigenvectors of the adjacency matrix, `d` of them.
+        /// The leading eigenvectors of the adjacency matrix, `d` of them, each times its eigenvalue.
         Eigenvectors = "eigenvectors",
         /// The identity: a column of its own for every node, padded to the largest graph.
         OneHot = "one-hot",

@@ -87,7 +87,7 @@ pub struct Config {
     /// Positive pairs per step, 0 for all at once; `auto` is 0, or 65,536 for the pair predictor, whose memory grows with
     /// them.
     pub batch_size: Auto<usize>,
-    /// Epochs between two evaluations; the last epoch is always evaluated.
+    /// Epochs between two evaluations; the first epoch and the last are always evaluated.
     pub evaluate_every: usize,
     /// Runs with seeds `seed`, `seed + 1`, ...
     pub repeats: usize,

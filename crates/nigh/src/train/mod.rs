@@ -373,7 +373,8 @@ impl<'a> Trainer<'a> {
     fn advance(&mut self, repeat: usize, observer: &mut dyn Observer) -> Result<()> {
         let loss = self.run_epoch()?;
         let Config { repeats, epochs, evaluate_every, .. } = *self.config;
-        let due = self.epoch.is_multiple_of(evaluate_every) || self.epoch == epochs;
+        // Some models are never better than after their first epoch: GAT on the links of a graph with good features.
+        let due = self.epoch.is_multiple_of(evaluate_every) || self.epoch == 1 || self.epoch == epochs;
         let evaluation = due.then(|| self.evaluate(loss));
         observer.epoch(&Progress { repeat, repeats, epoch: self.epoch, epochs, loss }, evaluation.as_ref());
         Ok(())
