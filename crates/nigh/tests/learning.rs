@@ -50,6 +50,16 @@ fn communities_and_leaders_are_both_found_by_smp_alone() {
 }
 
 #[test]
+fn the_first_epoch_and_the_last_are_looked_at_whatever_the_step() {
+    for (task, asks_once) in [(Task::LinkPrediction, false), (Task::GraphReconstruction, true)] {
+        let config = Config { task, epochs: 7, evaluate_every: 3, repeats: 1, ..Config::default() };
+        let run = train(&Dataset::built_in("grid").unwrap(), &config, &mut Silent, None).unwrap().runs.remove(0);
+        assert_eq!(run.curve.iter().map(|look| look.epoch).collect::<Vec<_>>(), [1, 3, 6, 7]);
+        assert_eq!(run.curve.iter().all(|look| look.valid == look.test), asks_once, "{task}");
+    }
+}
+
+#[test]
 fn other_models_of_position_find_communities_and_the_grid() {
     // Paper: 97.8; 92.0; 91.5.
     let figure = |dataset: &str, model: &str| figure(dataset, Task::LinkPrediction, model);
