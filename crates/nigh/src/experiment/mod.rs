@@ -225,9 +225,9 @@ impl Experiment {
     /// Row and column of every figure.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize)> {
         let in_rows = |row: usize| (0..self.columns.len()).map(move |column| (row, column));
-        (0..self.rows.len()).flat_map(in_rows).filter(|&(row, column)| {
-            self.published(row, column).is_some() || self.is_ours(row, column)
-        })
+        (0..self.rows.len())
+            .flat_map(in_rows)
+            .filter(|&(row, column)| self.published(row, column).is_some() || self.is_ours(row, column))
     }
 
     /// Whether we ask for a figure in a column of which the paper printed nothing.
@@ -357,7 +357,9 @@ mod tests {
         wrong(&row("gcn", "Grid = \"9 +- 1\""), "mean ± std");
         wrong(&row("gcn", "Gird = \"9 ± 1\""), "Gird");
         wrong(&(row("gcn", "") + "settings = { epochs = 0 }\n"), "epochs");
-        let models = |models: &str| row("gcn", "").replace("label = \"Grid\"\n", &format!("label = \"Grid\"\nmodels = {models}\n"));
+        let models = |models: &str| {
+            row("gcn", "").replace("label = \"Grid\"\n", &format!("label = \"Grid\"\nmodels = {models}\n"))
+        };
         wrong(&models("[\"sgc\"]"), "sgc");
         assert_eq!(Experiment::parse("mine", &models("[]")).unwrap().places().count(), 0);
         assert!(Experiment::parse("mine", &row("gcn", "Grid = \"9 ± 1\"")).is_ok());
