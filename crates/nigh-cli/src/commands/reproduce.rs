@@ -31,6 +31,10 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
     say(&found.notes, quiet);
     // The first repeat of every cell goes before the second of any: whoever stops early has seen the whole table.
     let cells = cells(&tables, &only, epochs, repeats);
+    if cells.is_empty() && !options.only.is_empty() {
+        let problem = format!("--only {}: no figure has these together", options.only.join(","));
+        return Err(WrongUsage(problem).into());
+    }
     let most = cells.iter().map(|cell| cell.config.repeats).max().unwrap_or(0);
     let mut left: Vec<(&Cell, u64)> = (0..most)
         .flat_map(|repeat| cells.iter().filter_map(move |cell| Some((cell, cell.seeds().nth(repeat)?))))

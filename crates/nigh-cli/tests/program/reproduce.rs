@@ -153,6 +153,7 @@ fn words_that_mean_nothing_are_refused() {
     ]);
     folder.refuses("reproduce link-predicton", 2, &["link-predicton", "link-prediction"]);
     folder.refuses("reproduce poc --only cora", 2, &["--only cora", "leaders", "smp-linear"]);
+    folder.refuses("reproduce ppa --only ppa-sized,gcn", 2, &["--only ppa-sized,gcn", "no figure has these together"]);
     folder.refuses("reproduce poc --repeats 0", 2, &["repeats"]);
     folder.refuses("reproduce mine.toml", 1, &["mine.toml", "title"]);
     folder.refuses("reproduce other.toml", 1, &["other.toml", "Cora", "no column"]);
