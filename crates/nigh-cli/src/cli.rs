@@ -128,6 +128,7 @@ pub struct Models {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("model", |model| model.hide(true)))]
 pub struct Compare {
     #[command(flatten)]
     pub data: Data,
@@ -146,8 +147,9 @@ pub struct Compare {
 }
 
 const COMPARE_EXAMPLES: &str = "\
-Every model meets the same splits: repeats with the same seed differ in nothing else, and p is that of
-a paired t-test over them against the best model.
+Every model meets the same splits: repeats with the same seed differ in nothing else.
+p is that of a paired t-test over them against the best model; what is said of all models
+together is corrected for their number (Holm).
 
 Examples:
   nigh compare edges.csv --task link-prediction --models smp-linear,gcn,adamic-adar
@@ -205,7 +207,7 @@ pub struct Report {
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
 
-    /// text, markdown, latex, csv or html [default: by the name of --out, otherwise text]
+    /// text, markdown, latex, csv, html or json [default: by the name of --out, otherwise text]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ReportFormat>,
 
@@ -237,6 +239,7 @@ pub enum ReportFormat {
     Latex,
     Csv,
     Html,
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -402,7 +405,7 @@ pub struct Train {
 /// The fields of `nigh::Config`, each of which may be left out.
 #[derive(Debug, Default, Args, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[command(next_help_heading = "Settings (also in the TOML file)")]
+#[command(next_help_heading = "Settings")]
 pub struct Settings {
     /// link-prediction, node-classification, pairwise-node-classification or graph-reconstruction
     /// [default: link-prediction]

@@ -16,13 +16,14 @@ fn main() -> ExitCode {
             if is_broken_pipe(&error) {
                 return ExitCode::SUCCESS;
             }
-            eprintln!("error: {error}");
+            progress::tell(&format!("error: {error}"));
             // A message that quotes its cause need not repeat it.
             let quoted = error.to_string();
             let causes = error.chain().skip(1).map(|cause| cause.to_string());
-            causes.filter(|cause| !quoted.contains(cause.as_str())).for_each(|cause| eprintln!("  caused by: {cause}"));
+            let news = causes.filter(|cause| !quoted.contains(cause.as_str()));
+            news.for_each(|cause| progress::tell(&format!("  caused by: {cause}")));
             if let Some(hint) = hint(&error) {
-                eprintln!("hint: {hint}");
+                progress::tell(&format!("hint: {hint}"));
             }
             ExitCode::from(if is_wrong_usage(&error) { 2 } else { 1 })
         }

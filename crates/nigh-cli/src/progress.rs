@@ -6,7 +6,12 @@ use nigh::report::table::percent;
 #[cfg(feature = "fetch")]
 use nigh::report::table::size;
 use nigh::train::{Evaluation, Observer, Progress, Run};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+
+/// A line beside the results. Whoever closed that door misses it; the work goes on.
+pub fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
 
 /// A bar of `length` steps; hidden where nobody watches.
 pub fn bar(length: u64, quiet: bool) -> ProgressBar {
@@ -44,7 +49,7 @@ impl DownloadBar {
 impl nigh::dataset::fetch::Observer for DownloadBar {
     fn note(&mut self, text: &str) {
         if !self.quiet {
-            self.bar.suspend(|| eprintln!("note: {text}"));
+            self.bar.suspend(|| tell(&format!("note: {text}")));
         }
     }
 
@@ -66,7 +71,7 @@ impl nigh::dataset::fetch::Observer for DownloadBar {
     fn finished(&mut self, file: &str, bytes: u64) {
         self.bar.finish_and_clear();
         if !self.quiet && self.bar.is_hidden() {
-            eprintln!("{file}: {}", size(bytes));
+            tell(&format!("{file}: {}", size(bytes)));
         }
     }
 }
@@ -120,10 +125,8 @@ impl Observer for Bar {
         if self.lines {
             let (valid, test) = (percent(run.valid), percent(run.test));
             let (number, metric) = (self.ended + 1, self.metric);
-            eprintln!(
-                "repeat {number}/{}: {metric} valid {valid}, test {test} at epoch {}",
-                self.repeats, run.best_epoch
-            );
+            let (repeats, epoch) = (self.repeats, run.best_epoch);
+            tell(&format!("repeat {number}/{repeats}: {metric} valid {valid}, test {test} at epoch {epoch}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Files that are there whole or not at all. A link stays a link, and what is no file, such as a pipe, is written into.
 
 use std::ffi::OsString;
 use std::io::{Result, Write};
@@ -15,6 +15,14 @@ pub fn write_as_only_writer(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 fn write_through(partial: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
+    if is_special(path) {
+        return std::fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    if path.is_symlink()
+        && let Ok(target) = std::fs::canonicalize(path)
+    {
+        return write(&target, bytes);
+    }
     let result = std::fs::File::create(partial)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .and_then(|()| std::fs::rename(partial, path));
@@ -24,9 +32,36 @@ fn write_through(partial: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
     result
 }
 
+/// Whether there is something that is neither a file nor a folder: a device, a pipe.
+pub fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
 /// `path` with `.suffix` behind its name.
 pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path.as_os_str());
     name.push(format!(".{suffix}"));
     PathBuf::from(name)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::testing::TempDir;
+
+    #[test]
+    fn a_link_stays_a_link_and_a_device_a_device() {
+        let folder = TempDir::new();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&file, "before").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write(&link, b"after").unwrap();
+        assert!(link.is_symlink() && std::fs::read(&file).unwrap() == b"after");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
+        // A link to a device, so that no device is at risk.
+        let null = folder.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        write(&null, b"gone").unwrap();
+        assert!(null.is_symlink() && is_special(Path::new("/dev/null")));
+    }
 }

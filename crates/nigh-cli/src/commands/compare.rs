@@ -1,14 +1,14 @@
 //! `nigh compare`: several models on one graph, on the same splits.
 
-use super::{WrongUsage, load, print, print_json, say};
+use super::{WrongUsage, load, print, print_json, say, trimmed};
 use crate::cli::Compare;
 use crate::progress;
 use anyhow::Result;
 use indicatif::ProgressBar;
-use nigh::experiment::{Cell, Record, measure, paired_p};
+use nigh::experiment::{Cell, Record, holm, measure, paired_p};
 use nigh::report::table::{Table, counted, percent, size};
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
-use nigh::{Config, Dataset, Task};
+use nigh::{Config, Dataset};
 use serde_json::json;
 use std::time::Instant;
 
@@ -37,17 +37,19 @@ pub fn run(options: &Compare, quiet: bool) -> Result<()> {
             row.seconds += started.elapsed().as_secs_f64();
             bar.inc(1);
             if !quiet && bar.is_hidden() {
-                eprintln!("{}, seed {seed}: {metric} {}", row.model, percent(row.records.last().expect("one").test));
+                let test = percent(row.records.last().expect("one").test);
+                progress::tell(&format!("{}, seed {seed}: {metric} {test}", row.model));
             }
         }
     }
     bar.finish_and_clear();
     rows.sort_by(|a, b| b.mean_and_std().0.total_cmp(&a.mean_and_std().0));
     if options.json {
-        let models: Vec<_> = rows.iter().map(|row| row.json(&rows[0])).collect();
+        let chances = chances(&rows);
+        let models: Vec<_> = rows.iter().zip(chances).map(|(row, chance)| row.json(&rows[0], chance)).collect();
         return print_json(&json!({
             "dataset": dataset.name, "task": config.task, "metric": metric, "protocol": config.protocol,
-            "repeats": repeats, "epochs": config.epochs, "models": models,
+            "repeats": repeats, "epochs": config.epochs, "seed": config.seed, "config": config, "models": models,
         }));
     }
     if repeats == 1 {
@@ -63,7 +65,8 @@ fn cells(options: &Compare, config: &Config, dataset: &Dataset) -> Result<Vec<Ce
         config: Config { model: model.to_string(), ..config.clone() },
     };
     let answers = |cell: &Cell| cell.config.clone().resolve(dataset).map(drop);
-    if options.models.is_empty() {
+    let models = trimmed(&options.models);
+    if models.is_empty() {
         let cells: Vec<Cell> = MODELS.map(cell).into_iter().filter(|cell| answers(cell).is_ok()).collect();
         if cells.is_empty() {
             // What stands in the way of all of them is in the settings or the data.
@@ -72,7 +75,7 @@ fn cells(options: &Compare, config: &Config, dataset: &Dataset) -> Result<Vec<Ce
         return Ok(cells);
     }
     let mut cells: Vec<Cell> = Vec::new();
-    for model in &options.models {
+    for model in &models {
         if cells.iter().any(|cell| cell.config.model == *model) {
             return Err(WrongUsage(format!("--models names {model} twice")).into());
         }
@@ -110,49 +113,72 @@ impl Entry {
         self.records.iter().filter_map(|record| record.peak_bytes).max()
     }
 
-    fn json(&self, best: &Entry) -> serde_json::Value {
+    fn json(&self, best: &Entry, chance: Option<Chance>) -> serde_json::Value {
         let (mean, std) = self.mean_and_std();
         json!({
             "model": self.model, "mean": mean, "std": std, "tests": self.tests(),
             "behind": best.mean_and_std().0 - mean,
-            "p": if self.model == best.model { None } else { paired_p(&best.tests(), &self.tests()) },
+            "p": chance.map(|chance| chance.p), "p_holm": chance.map(|chance| chance.among_all),
             "millis_per_epoch": self.millis_per_epoch(), "seconds": self.seconds, "peak_bytes": self.peak_bytes(),
         })
     }
+}
+
+/// How likely a difference to the best is luck.
+#[derive(Clone, Copy)]
+struct Chance {
+    /// Were there no others to compare.
+    p: f64,
+    /// As one of several comparisons.
+    among_all: f64,
+}
+
+/// Of every row but the first, where there are repeats to tell.
+fn chances(rows: &[Entry]) -> Vec<Option<Chance>> {
+    let best = rows[0].tests();
+    let p: Option<Vec<f64>> = rows[1..].iter().map(|row| paired_p(&best, &row.tests())).collect();
+    let p = p.unwrap_or_default();
+    let mut chances = p.iter().zip(holm(&p)).map(|(&p, among_all)| Some(Chance { p, among_all }));
+    std::iter::once(None).chain(rows[1..].iter().map(|_| chances.next().flatten())).collect()
 }
 
 fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[Entry]) -> String {
     let mut table = Table::new(&["model", &format!("{metric}, %"), "behind", "p", "ms per epoch", "seconds", "memory"]);
     let best = &rows[0];
     let mut level = Vec::new();
-    for row in rows {
+    for (row, chance) in rows.iter().zip(chances(rows)) {
         let (mean, std) = row.mean_and_std();
-        let p = paired_p(&best.tests(), &row.tests()).filter(|_| row.model != best.model);
-        if p.is_some_and(|p| p >= LUCK) {
+        if chance.is_some_and(|chance| chance.among_all >= LUCK) {
             level.push(row.model.as_str());
         }
         let behind = if row.model == best.model { String::new() } else { percent(best.mean_and_std().0 - mean) };
         table.row(&[
             row.model.clone(),
-            format!("{} ± {}", percent(mean), percent(std)),
+            if config.repeats > 1 { format!("{} ± {}", percent(mean), percent(std)) } else { percent(mean) },
             behind,
-            p.map_or(String::new(), |p| if p < 0.001 { "< 0.001".to_string() } else { format!("{p:.3}") }),
+            chance.map_or(
+                String::new(),
+                |Chance { p, .. }| {
+                    if p < 0.001 { "< 0.001".to_string() } else { format!("{p:.3}") }
+                },
+            ),
             format!("{:.2}", row.millis_per_epoch()),
             format!("{:.1}", row.seconds),
             row.peak_bytes().map_or(String::new(), size),
         ]);
     }
     let (repeats, others) = (config.repeats, level.join(", "));
+    // One comparison needs no correction.
+    let rule = if rows.len() > 2 { format!(" (Holm's correction, p < {LUCK})") } else { format!(" (p < {LUCK})") };
     let lesson = match (repeats, level.is_empty(), rows.len()) {
         (1, ..) | (.., 1) => String::new(),
-        (_, true, _) => format!("{} is ahead of all others by more than luck (p < {LUCK}).\n", best.model),
-        (_, false, _) => format!("{} is ahead, but not of {others} by more than luck (p >= {LUCK}).\n", best.model),
+        (_, true, _) => format!("{} is ahead of all others by more than luck{rule}.\n", best.model),
+        (_, false, _) => format!("{} is first, but not ahead of {others} by more than luck{rule}.\n", best.model),
     };
-    let task =
-        if config.task == Task::LinkPrediction { "link prediction".to_string() } else { config.task.to_string() };
     format!(
-        "{}, {task} ({} protocol): {}, {}; mean of {}\n\n{table}\n{lesson}",
+        "{}, {} ({} protocol): {}, {}; mean of {}\n\n{table}\n{lesson}",
         dataset.name,
+        config.task.to_string().replace('-', " "),
         config.protocol,
         counted(dataset.num_nodes(), "node"),
         counted(dataset.num_edges(), "edge"),

@@ -15,10 +15,11 @@ mod reproduce;
 mod train;
 
 use crate::cli::{Command, CommandLine, Data};
+use crate::progress;
 use anyhow::{Context, Result};
 use nigh::dataset::Folders;
-use nigh::{Dataset, Error};
-use std::io::Write;
+use nigh::{Dataset, Error, atomic};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// A command line that makes no sense, for a reason that only the command can see.
@@ -74,6 +75,9 @@ fn new_folder(out: &Path, problem: &str) -> Result<PathBuf> {
 
 /// Makes sure that a file or folder can be written there before hours are spent on what goes into it.
 fn check_place(path: &Path) -> Result<()> {
+    if atomic::is_special(path) {
+        return Ok(());
+    }
     let above = path.ancestors().skip(1).find(|above| above.as_os_str().is_empty() || above.exists());
     let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Of one name for all processes: what a killed one left, the next takes away.
@@ -98,7 +102,7 @@ fn load(data: &Data, quiet: bool) -> Result<Dataset> {
 /// Remarks for the user, beside the results.
 fn say(notes: &[String], quiet: bool) {
     if !quiet {
-        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        notes.iter().for_each(|note| progress::tell(&format!("note: {note}")));
     }
 }
 
@@ -109,26 +113,16 @@ fn print(text: &str) -> Result<()> {
     Ok(stdout.flush()?)
 }
 
-fn print_json(value: &serde_json::Value) -> Result<()> {
-    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+/// Whether stdout shows bold and underlined text.
+fn is_dressed() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// The most memory that this process has held.
-fn peak_rss_bytes() -> Option<u64> {
-    #[cfg(unix)]
-    {
-        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: getrusage fills the structure it is given, and zeroed memory is a valid one.
-        let usage = unsafe {
-            if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
-                return None;
-            }
-            usage.assume_init()
-        };
-        // Linux counts in KiB, macOS in bytes.
-        let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
-        u64::try_from(usage.ru_maxrss).ok().map(|peak| peak * unit)
-    }
-    #[cfg(not(unix))]
-    None
+/// Names between commas, as people write them.
+fn trimmed(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.trim().to_string()).filter(|name| !name.is_empty()).collect()
+}
+
+fn print_json(value: &serde_json::Value) -> Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }

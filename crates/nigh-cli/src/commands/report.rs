@@ -1,6 +1,6 @@
 //! `nigh report`: the tables of the paper with ours beside theirs, from the records alone.
 
-use super::{check_place, print, reproduce, say};
+use super::{WrongUsage, check_place, is_dressed, print, reproduce, say};
 use crate::cli::{Report, ReportFormat};
 use anyhow::Result;
 use nigh::experiment::{Figure, Judged, Published, Store, Summary};
@@ -10,7 +10,8 @@ use nigh::{Error, atomic};
 use serde_json::{Value, json};
 
 pub fn run(options: &Report, quiet: bool) -> Result<()> {
-    let tables = reproduce::tables(options.table.as_deref().unwrap_or("all"))?;
+    let tables = reproduce::tables(options.table.as_deref().unwrap_or("all"), options.epochs, options.repeats)?;
+    let format = format(options)?;
     if let Some(path) = &options.out {
         check_place(path)?;
     }
@@ -20,20 +21,16 @@ pub fn run(options: &Report, quiet: bool) -> Result<()> {
         let note = format!("{} has no records; `nigh reproduce` makes them", options.results.display());
         say(&[note], quiet);
     }
-    let tables: Vec<Judged> =
-        tables.into_iter().map(|table| Judged::new(table, &found, options.epochs, options.repeats)).collect();
-    let report = if options.json {
-        format!("{}\n", serde_json::to_string_pretty(&as_json(&tables))?)
-    } else {
-        match format(options) {
-            ReportFormat::Text => text(&tables),
-            ReportFormat::Markdown => paper::markdown_page(&tables),
-            ReportFormat::Latex => tables.iter().map(paper::latex).collect::<Vec<_>>().join("\n"),
-            ReportFormat::Csv => {
-                paper::CSV_HEADER.to_string() + &tables.iter().map(paper::csv).collect::<Vec<_>>().concat()
-            }
-            ReportFormat::Html => page(&tables, &found),
+    let tables: Vec<Judged> = tables.into_iter().map(|table| Judged::new(table, &found)).collect();
+    let report = match format {
+        ReportFormat::Text => text(&tables, options.out.is_none() && is_dressed()),
+        ReportFormat::Markdown => paper::markdown_page(&tables),
+        ReportFormat::Latex => tables.iter().map(paper::latex).collect::<Vec<_>>().join("\n"),
+        ReportFormat::Csv => {
+            paper::CSV_HEADER.to_string() + &tables.iter().map(paper::csv).collect::<Vec<_>>().concat()
         }
+        ReportFormat::Html => page(&tables, &found),
+        ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(&as_json(&tables))?),
     };
     match &options.out {
         Some(path) => {
@@ -45,22 +42,27 @@ pub fn run(options: &Report, quiet: bool) -> Result<()> {
     }
 }
 
-fn format(options: &Report) -> ReportFormat {
-    let by_name = || {
-        let extension = options.out.as_ref()?.extension()?.to_str()?.to_ascii_lowercase();
-        Some(match extension.as_str() {
-            "md" => ReportFormat::Markdown,
-            "tex" => ReportFormat::Latex,
-            "csv" => ReportFormat::Csv,
-            "html" | "htm" => ReportFormat::Html,
-            _ => return None,
-        })
-    };
-    options.format.or_else(by_name).unwrap_or(ReportFormat::Text)
+/// As asked for, or as the name of the file says.
+fn format(options: &Report) -> Result<ReportFormat> {
+    let asked = options.format.or(options.json.then_some(ReportFormat::Json));
+    let (None, Some(path)) = (asked, &options.out) else { return Ok(asked.unwrap_or(ReportFormat::Text)) };
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    Ok(match extension.as_deref() {
+        None | Some("txt") => ReportFormat::Text,
+        Some("md" | "markdown") => ReportFormat::Markdown,
+        Some("tex") => ReportFormat::Latex,
+        Some("csv") => ReportFormat::Csv,
+        Some("html" | "htm") => ReportFormat::Html,
+        Some("json") => ReportFormat::Json,
+        Some(other) => {
+            let known = "expected .txt, .md, .tex, .csv, .html or .json, or --format";
+            return Err(WrongUsage(format!("--out {}: no report is called .{other}; {known}", path.display())).into());
+        }
+    })
 }
 
-fn text(tables: &[Judged]) -> String {
-    let mut text: String = tables.iter().map(|judged| paper::text(judged) + "\n").collect();
+fn text(tables: &[Judged], is_dressed: bool) -> String {
+    let mut text: String = tables.iter().map(|judged| paper::text(judged, is_dressed) + "\n").collect();
     text += &paper::summary(tables).to_string();
     text
 }
@@ -95,6 +97,7 @@ fn figure_json(judged: &Judged, figure: &Figure) -> Value {
         "column": column.label,
         "dataset": column.dataset,
         "task": figure.cell.config.task,
+        "measure": judged.measure(figure.column),
         "ours": figure.ours,
         "theirs": theirs,
         "verdict": figure.verdict,

@@ -1,73 +1,67 @@
 //! `nigh reproduce`: runs what has no record yet, and keeps a record of every repeat the moment it ends.
 
-use super::{WrongUsage, check_place, load, print, say};
+use super::{WrongUsage, check_place, is_dressed, load, print, say, trimmed};
 use crate::cli::{Data, Reproduce};
 use crate::progress;
 use anyhow::{Result, anyhow};
-use indicatif::ProgressBar;
-use nigh::experiment::{Cell, Experiment, Judged, Record, Store, measure};
+use indicatif::{HumanDuration, ProgressBar};
+use nigh::Dataset;
+use nigh::experiment::{Cell, Experiment, Found, Judged, Record, Store, measure};
 use nigh::report::paper;
 use nigh::report::table::{counted, percent};
 use nigh::train::{Evaluation, Observer, Progress};
-use nigh::{Dataset, Error};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Version and commit, for the records.
 const VERSION: &str = env!("NIGH_VERSION");
 
 pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
-    let tables = tables(&options.table)?;
-    let only = Only::new(&options.only, &tables)?;
-    let (repeats, epochs) = (options.repeats, options.epochs);
-    if repeats == Some(0) || epochs == Some(0) {
-        let name = if repeats == Some(0) { "repeats" } else { "epochs" };
-        return Err(Error::setting(name, 0, "expected 1 or more").into());
+    let tables = tables(&options.table, options.epochs, options.repeats)?;
+    let words = trimmed(&options.only);
+    if words.is_empty() && !options.only.is_empty() {
+        return Err(WrongUsage("--only names nothing".into()).into());
     }
+    let only = Only::new(&words, &tables)?;
     let store = Store::new(&options.results);
     let found = store.read()?;
     say(&found.notes, quiet);
-    // The first repeat of every cell goes before the second of any: whoever stops early has seen the whole table.
-    let cells = cells(&tables, &only, epochs, repeats);
-    if cells.is_empty() && !options.only.is_empty() {
-        let problem = format!("--only {}: no figure has these together", options.only.join(","));
+    let cells = cells(&tables, &only);
+    if cells.is_empty() && !words.is_empty() {
+        let problem = format!("--only {}: no figure has these together", words.join(","));
         return Err(WrongUsage(problem).into());
     }
-    let most = cells.iter().map(|cell| cell.config.repeats).max().unwrap_or(0);
-    let mut left: Vec<(&Cell, u64)> = (0..most)
-        .flat_map(|repeat| cells.iter().filter_map(move |cell| Some((cell, cell.seeds().nth(repeat)?))))
-        .filter(|(cell, seed)| !found.has(cell, *seed))
-        .collect();
+    let mut left = repeats_left(&cells, &found);
     if options.dry_run {
         return print(&plan(&left, &cells));
     }
     check_place(&options.results.join("records"))?;
-    let mut data = Loaded { folder: options.data.as_deref(), datasets: BTreeMap::new(), quiet };
-    let missing = data.load_all(&mut left, &tables);
-    say(&missing.notes, quiet);
-    let mut failed = missing.failed;
-    let work = Work::new(&left, &data, quiet);
+    let mut data = Reader { folder: options.data.as_deref(), at_hand: None, quiet };
+    let Sizes { sizes, notes, mut failed } = data.sizes(&left, &tables);
+    say(&notes, quiet);
+    left.retain(|(cell, _)| sizes.contains_key(&cell.dataset));
+    let work = Work::new(&left, &sizes, quiet);
+    let mut elsewhere = Vec::new();
     for (at, &(cell, seed)) in left.iter().enumerate() {
-        let dataset = data.datasets[&cell.dataset].clone();
-        match work.repeat(&store, cell, seed, &dataset, at)? {
-            Repeat::Done | Repeat::Elsewhere => (),
+        match work.repeat(&store, cell, seed, &mut data, at)? {
+            Repeat::Done => (),
+            Repeat::Elsewhere => elsewhere.push((cell, seed)),
             Repeat::Failed(problem) => failed.push(problem),
         }
     }
     work.bar.finish_and_clear();
     let found = store.read()?;
     for table in tables {
-        let mut judged = Judged::new(table, &found, epochs, repeats);
+        let mut judged = Judged::new(table, &found);
         judged.figures.retain(|figure| only.takes(&figure.cell));
         if !judged.figures.is_empty() {
-            print(&format!("{}\n", paper::text(&judged)))?;
+            print(&format!("{}\n", paper::text(&judged, is_dressed())))?;
         }
     }
-    let elsewhere = left.iter().filter(|(cell, seed)| !found.has(cell, *seed)).count();
-    if elsewhere > failed.len() {
-        say(&[format!("{} in the hands of another process", counted(elsewhere - failed.len(), "repeat"))], quiet);
+    elsewhere.retain(|(cell, seed)| !found.has(cell, *seed));
+    if !elsewhere.is_empty() {
+        say(&[format!("{} in the hands of another process", counted(elsewhere.len(), "repeat"))], quiet);
     }
     match &failed[..] {
         [] => Ok(()),
@@ -75,13 +69,14 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
     }
 }
 
-/// The tables that a word stands for.
-pub fn tables(word: &str) -> Result<Vec<Experiment>> {
-    Ok(match word {
+/// The tables that a word stands for, with other numbers of epochs and repeats if wanted.
+pub fn tables(word: &str, epochs: Option<usize>, repeats: Option<usize>) -> Result<Vec<Experiment>> {
+    let tables = match word {
         "all" => Experiment::all(),
         file if file.ends_with(".toml") => vec![Experiment::read(Path::new(file))?],
         name => vec![Experiment::named(name)?],
-    })
+    };
+    Ok(tables.into_iter().map(|table| table.with(epochs, repeats)).collect::<nigh::Result<_>>()?)
 }
 
 /// Which datasets and models are wanted; an empty set means all.
@@ -97,10 +92,14 @@ impl Only {
         let mut only = Only { datasets: BTreeSet::new(), models: BTreeSet::new() };
         for word in words {
             // By our name or by the paper's.
-            let is = |name: &str, label: &str| word == name || word.eq_ignore_ascii_case(label);
+            let is = |name: &str, label: &str| [name, label].iter().any(|name| word.eq_ignore_ascii_case(name));
             let datasets = columns().filter(|column| is(&column.dataset, &column.label)).map(|column| &column.dataset);
             let models = rows().filter(|row| is(&row.model, &row.label)).map(|row| &row.model);
-            let (datasets, models): (Vec<&String>, Vec<&String>) = (datasets.collect(), models.collect());
+            let (datasets, mut models): (BTreeSet<&String>, BTreeSet<&String>) = (datasets.collect(), models.collect());
+            if models.len() > 1 {
+                // Rows of several models are called so: it is the name of none.
+                models.clear();
+            }
             if datasets.is_empty() && models.is_empty() {
                 let datasets: BTreeSet<&str> = columns().map(|column| column.dataset.as_str()).collect();
                 let models: BTreeSet<&str> = rows().map(|row| row.model.as_str()).collect();
@@ -121,65 +120,82 @@ impl Only {
     }
 }
 
-fn cells_of(tables: &[Experiment]) -> Vec<Cell> {
-    tables.iter().flat_map(|table| table.places().filter_map(|(row, column)| table.cell(row, column))).collect()
+/// The cells of the tables.
+fn cells(tables: &[Experiment], only: &Only) -> Vec<Cell> {
+    let cells = tables.iter().flat_map(|table| table.places().filter_map(|(row, column)| table.cell(row, column)));
+    cells.filter(|cell| only.takes(cell)).collect()
 }
 
-/// The cells of the tables, each once.
-fn cells(tables: &[Experiment], only: &Only, epochs: Option<usize>, repeats: Option<usize>) -> Vec<Cell> {
-    let mut seen = BTreeSet::new();
-    let mut cells = cells_of(tables);
-    cells.retain(|cell| only.takes(cell));
-    let cells = cells.into_iter().map(|cell| cell.with(epochs, repeats));
-    cells.filter(|cell| seen.insert(format!("{:?}", cell.address()))).collect()
+/// What has no record, each once. The first repeat of every cell goes before the second of any: whoever stops early has
+/// seen the whole table.
+fn repeats_left<'a>(cells: &'a [Cell], found: &Found) -> Vec<(&'a Cell, u64)> {
+    let (mut planned, mut left) = (BTreeSet::new(), Vec::new());
+    for cell in cells {
+        let (address, run) = (format!("{:?}", cell.address()), found.of(cell).map(|record| record.seed));
+        let run: BTreeSet<u64> = run.collect();
+        let seeds = cell.seeds().enumerate().filter(|(_, seed)| !run.contains(seed));
+        left.extend(seeds.filter(|(_, seed)| planned.insert((address.clone(), *seed))).map(|entry| (cell, entry)));
+    }
+    left.sort_by_key(|(_, (repeat, _))| *repeat);
+    left.into_iter().map(|(cell, (_, seed))| (cell, seed)).collect()
 }
 
 fn plan(left: &[(&Cell, u64)], cells: &[Cell]) -> String {
     let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
     left.iter().for_each(|(cell, _)| *lines.entry(&cell.dataset).or_default() += 1);
-    let mut text = format!("{} of {} to run\n", counted(left.len(), "repeat"), counted(cells.len(), "cell"));
+    let open: BTreeSet<String> = left.iter().map(|(cell, _)| format!("{:?}", cell.address())).collect();
+    let all: BTreeSet<String> = cells.iter().map(|cell| format!("{:?}", cell.address())).collect();
+    let (repeats, open, all) = (counted(left.len(), "repeat"), counted(open.len(), "cell"), all.len());
+    let mut text = format!("{repeats} of {open} to run; {all} in all\n");
     lines.iter().for_each(|(dataset, count)| text += &format!("  {dataset}: {}\n", counted(*count, "repeat")));
     text
 }
 
-/// Datasets, each read once.
-struct Loaded<'a> {
+/// Reads datasets as they are needed and holds one at a time: what the others take is no part of a repeat's memory.
+struct Reader<'a> {
     folder: Option<&'a Path>,
-    datasets: BTreeMap<String, Arc<Dataset>>,
+    at_hand: Option<(String, Dataset)>,
     quiet: bool,
 }
 
-/// Data that could not be had.
+/// Nodes and edges of every dataset that can be had.
 #[derive(Default)]
-struct Missing {
+struct Sizes {
+    sizes: BTreeMap<String, usize>,
     notes: Vec<String>,
     failed: Vec<String>,
 }
 
-impl Loaded<'_> {
-    /// Reads what the work needs, and takes from it what can't be run without its data.
-    fn load_all(&mut self, left: &mut Vec<(&Cell, u64)>, tables: &[Experiment]) -> Missing {
-        let mut missing = Missing::default();
-        let wanted: BTreeSet<String> = left.iter().map(|(cell, _)| cell.dataset.clone()).collect();
+impl Reader<'_> {
+    fn dataset(&mut self, name: &str, quiet: bool) -> Result<&Dataset> {
+        if self.at_hand.as_ref().is_none_or(|(at_hand, _)| at_hand != name) {
+            self.at_hand = None;
+            let data = Data { graph: name.into(), data: self.folder.map(Path::to_path_buf), ..Data::default() };
+            self.at_hand = Some((name.into(), load(&data, quiet)?));
+        }
+        Ok(&self.at_hand.as_ref().expect("a dataset that was read").1)
+    }
+
+    /// Looks into everything that the work needs before hours are spent on some of it.
+    fn sizes(&mut self, left: &[(&Cell, u64)], tables: &[Experiment]) -> Sizes {
+        let mut found = Sizes::default();
+        let wanted: BTreeSet<&str> = left.iter().map(|(cell, _)| cell.dataset.as_str()).collect();
         for name in wanted {
-            let data = Data { graph: name.clone(), data: self.folder.map(Path::to_path_buf), ..Data::default() };
-            match load(&data, self.quiet) {
-                Ok(dataset) => drop(self.datasets.insert(name, dataset.into())),
+            match self.dataset(name, self.quiet) {
+                Ok(dataset) => {
+                    found.sizes.insert(name.into(), dataset.num_nodes() + dataset.num_edges());
+                }
                 Err(error) => {
-                    let is_expected = tables
-                        .iter()
-                        .flat_map(|table| &table.columns)
-                        .any(|column| column.dataset == name && column.missing.is_some());
-                    if is_expected {
-                        missing.notes.push(format!("{name} is left out: {error}"));
+                    let mut columns = tables.iter().flat_map(|table| &table.columns);
+                    if columns.any(|column| column.dataset == name && column.missing.is_some()) {
+                        found.notes.push(format!("{name} is left out: {error}"));
                     } else {
-                        missing.failed.push(format!("{name}: {error}"));
+                        found.failed.push(format!("{name}: {error}"));
                     }
                 }
             }
         }
-        left.retain(|(cell, _)| self.datasets.contains_key(&cell.dataset));
-        missing
+        found
     }
 }
 
@@ -190,6 +206,7 @@ struct Work {
     costs: Vec<u64>,
     total: usize,
     lines: bool,
+    started: Instant,
 }
 
 enum Repeat {
@@ -200,13 +217,20 @@ enum Repeat {
 }
 
 impl Work {
-    fn new(left: &[(&Cell, u64)], data: &Loaded<'_>, quiet: bool) -> Work {
-        let costs: Vec<u64> = left.iter().map(|(cell, _)| cost(cell, &data.datasets[&cell.dataset])).collect();
+    fn new(left: &[(&Cell, u64)], sizes: &BTreeMap<String, usize>, quiet: bool) -> Work {
+        let costs: Vec<u64> = left.iter().map(|(cell, _)| cost(cell, sizes[&cell.dataset])).collect();
         let bar = progress::share(costs.iter().sum(), quiet);
-        Work { lines: !quiet && bar.is_hidden(), bar, costs, total: left.len() }
+        Work { lines: !quiet && bar.is_hidden(), bar, costs, total: left.len(), started: Instant::now() }
     }
 
-    fn repeat(&self, store: &Store, cell: &Cell, seed: u64, dataset: &Dataset, at: usize) -> Result<Repeat> {
+    /// As far as it can be told from what was done.
+    fn time_left(&self, done: u64) -> String {
+        let left = self.costs.iter().sum::<u64>() - done;
+        let time = self.started.elapsed().mul_f64(left as f64 / done as f64);
+        if left == 0 { String::new() } else { format!(", {} left", HumanDuration(time)) }
+    }
+
+    fn repeat(&self, store: &Store, cell: &Cell, seed: u64, data: &mut Reader<'_>, at: usize) -> Result<Repeat> {
         let before: u64 = self.costs[..at].iter().sum();
         self.bar.set_position(before);
         let Some(_claim) = store.claim(cell, seed)? else { return Ok(Repeat::Elsewhere) };
@@ -218,13 +242,17 @@ impl Work {
         self.bar.set_prefix(format!("{}/{} {what}", at + 1, self.total));
         let started = Instant::now();
         let mut ticks = Ticks { bar: &self.bar, before, cost: self.costs[at] };
-        let record = match measure(cell, dataset, seed, VERSION, &mut ticks) {
+        // What there is to say of the data was said.
+        let dataset = data.dataset(&cell.dataset, true);
+        let measured = dataset.and_then(|dataset| Ok(measure(cell, dataset, seed, VERSION, &mut ticks)?));
+        let record = match measured {
             Ok(record) => record,
             Err(error) => return Ok(Repeat::Failed(format!("{what}, seed {seed}: {error}"))),
         };
         store.append(&record)?;
         if self.lines {
-            eprintln!("{}/{} {what}: {}", at + 1, self.total, ending(&record, started));
+            let (number, total, left) = (at + 1, self.total, self.time_left(before + self.costs[at]));
+            progress::tell(&format!("{number}/{total} {what}: {}{left}", ending(&record, started)));
         }
         Ok(Repeat::Done)
     }
@@ -236,15 +264,14 @@ fn ending(record: &Record, started: Instant) -> String {
 }
 
 /// What a repeat costs, about, so that the time left is no surprise.
-fn cost(cell: &Cell, dataset: &Dataset) -> u64 {
+fn cost(cell: &Cell, size: usize) -> u64 {
     let dearer = match cell.config.model.as_str() {
         "p-gnn" => 12,
         "gat" => 4,
         "graphsage" | "smp-linear-gcn-both" => 2,
         _ => 1,
     };
-    let size = 1000 + dataset.num_nodes() + dataset.num_edges();
-    (cell.config.epochs * size * dearer) as u64 / 1000 + 1
+    (cell.config.epochs * (1000 + size) * dearer) as u64 / 1000 + 1
 }
 
 /// Moves the bar through one repeat.

@@ -1,9 +1,10 @@
 //! `nigh train`: split, build, train, report, save.
 
-use super::{load, new_folder, peak_rss_bytes, print, print_json, say, use_threads};
+use super::{load, new_folder, print, print_json, say, use_threads};
 use crate::cli::Train;
 use crate::progress::Bar;
 use anyhow::{Result, anyhow};
+use nigh::experiment::Peak;
 use nigh::report::table::{Table, counted, percent};
 use nigh::{Checkpoint, Config, Dataset, Error, Outcome, Storage, Trained, train};
 use serde_json::json;
@@ -166,7 +167,7 @@ fn json(dataset: &Dataset, config: &Config, outcome: &Outcome, out: Option<&Path
         "std": std,
         "repeats": repeats,
         "millis_per_epoch": outcome.millis_per_epoch,
-        "peak_rss_bytes": peak_rss_bytes(),
+        "peak_rss_bytes": Peak::so_far().bytes(),
         "num_nodes": dataset.num_nodes(),
         "num_edges": dataset.num_edges(),
         "storage_error": outcome.storage_error,

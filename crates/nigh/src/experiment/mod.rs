@@ -18,7 +18,7 @@ mod verdict;
 pub use memory::Peak;
 pub use record::{Claim, Curve, Found, Record, Store};
 pub use run::measure;
-pub use significance::paired_p;
+pub use significance::{holm, paired_p};
 pub use verdict::{Figure, Judged, Ours, Summary, Verdict};
 
 use crate::dataset::paper::Known;
@@ -51,8 +51,10 @@ const TABLES: &[(&str, &str)] = &[
 /// One table: models in rows, data in columns, and what the paper printed.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// What users type.
+    /// What it is called.
     pub name: String,
+    /// What users type: the name, or the path of a file of their own.
+    pub asked_as: String,
     /// What it is about.
     pub title: String,
     /// Where in the paper.
@@ -67,6 +69,9 @@ pub struct Experiment {
     pub rows: Vec<Row>,
     /// Over the defaults of `Config`.
     settings: toml::Table,
+    /// In place of those of the settings.
+    pub(crate) epochs: Option<usize>,
+    repeats: Option<usize>,
 }
 
 /// What the figures of a table are.
@@ -110,6 +115,7 @@ pub struct Row {
     pub group: Option<String>,
     #[serde(default)]
     settings: toml::Table,
+    #[serde(default)]
     published: BTreeMap<String, Published>,
 }
 
@@ -142,7 +148,7 @@ impl TryFrom<String> for Published {
         let wrong = || format!("`{text}`: expected `mean ± std`, a number, or `out of memory`");
         Ok(Published::Figure {
             mean: number(mean).ok_or_else(wrong)?,
-            std: std.map(|std| number(std).ok_or_else(wrong)).transpose()?,
+            std: std.map(|std| number(std).filter(|std| *std >= 0.0).ok_or_else(wrong)).transpose()?,
             decimals: mean.trim().split_once('.').map_or(0, |(_, digits)| digits.len()),
         })
     }
@@ -194,7 +200,8 @@ impl Experiment {
     pub fn read(path: &Path) -> Result<Experiment> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Experiment::parse(&name, &text).map_err(|problem| Error::file(path, problem))
+        let table = Experiment::parse(&name, &text).map_err(|problem| Error::file(path, problem))?;
+        Ok(Experiment { asked_as: path.display().to_string(), ..table })
     }
 
     fn parse(name: &str, text: &str) -> std::result::Result<Experiment, String> {
@@ -211,14 +218,29 @@ impl Experiment {
             if let Some(model) = models.into_iter().find(|model| rows.iter().all(|row| row.model != **model)) {
                 return Err(format!("column `{}` has a model `{model}`, which is no row", column.label));
             }
+            if column.models.is_some() && rows.iter().any(|row| row.published.contains_key(&column.label)) {
+                return Err(format!(
+                    "column `{}` has models of its own, and figures that say which it has",
+                    column.label
+                ));
+            }
         }
-        let name = name.to_string();
-        let table = Experiment { name, title, place, measure, kind: figure, columns, rows, settings };
+        let (name, asked_as) = (name.to_string(), name.to_string());
+        let (kind, epochs, repeats) = (figure, None, None);
+        let table =
+            Experiment { name, asked_as, title, place, measure, kind, columns, rows, settings, epochs, repeats };
         for (row, column) in table.places() {
-            table.config(row, column).and_then(|config| run::learning(&config).check()).map_err(|error| {
+            table.config(row, column).and_then(|config| run::check(&config)).map_err(|error| {
                 format!("row `{}`, column `{}`: {error}", table.rows[row].label, table.columns[column].label)
             })?;
         }
+        Ok(table)
+    }
+
+    /// With so many epochs and repeats, where others are wanted than the table's.
+    pub fn with(self, epochs: Option<usize>, repeats: Option<usize>) -> Result<Experiment> {
+        let table = Experiment { epochs, repeats, ..self };
+        table.places().try_for_each(|(row, column)| run::check(&table.config(row, column)?))?;
         Ok(table)
     }
 
@@ -230,11 +252,12 @@ impl Experiment {
             .filter(|&(row, column)| self.published(row, column).is_some() || self.is_ours(row, column))
     }
 
-    /// Whether we ask for a figure in a column of which the paper printed nothing.
+    /// Whether we ask for a figure in a row or column of which the paper printed nothing.
     fn is_ours(&self, row: usize, column: usize) -> bool {
-        let (model, column) = (&self.rows[row].model, &self.columns[column]);
-        self.rows.iter().all(|row| !row.published.contains_key(&column.label))
-            && column.models.as_ref().is_none_or(|models| models.contains(model))
+        let (row, column) = (&self.rows[row], &self.columns[column]);
+        let is_printed = self.rows.iter().any(|row| row.published.contains_key(&column.label));
+        (row.published.is_empty() || !is_printed)
+            && column.models.as_ref().is_none_or(|models| models.contains(&row.model))
     }
 
     /// What the paper printed there.
@@ -256,18 +279,13 @@ impl Experiment {
         settings.extend(column.settings.clone());
         settings.extend(row.settings.clone());
         settings.insert("model".into(), row.model.clone().into());
-        Config::from_table(settings)
+        let config = Config::from_table(settings)?;
+        let (epochs, repeats) = (self.epochs.unwrap_or(config.epochs), self.repeats.unwrap_or(config.repeats));
+        Ok(Config { epochs, repeats, ..config })
     }
 }
 
 impl Cell {
-    /// With so many epochs and repeats, where others are wanted.
-    pub fn with(mut self, epochs: Option<usize>, repeats: Option<usize>) -> Cell {
-        self.config.epochs = epochs.unwrap_or(self.config.epochs);
-        self.config.repeats = repeats.unwrap_or(self.config.repeats);
-        self
-    }
-
     /// The seeds of its repeats.
     pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
         let first = self.config.seed;
@@ -299,24 +317,45 @@ impl Cell {
 mod tests {
     use super::*;
 
+    /// Of each table as it was printed: figures, the sum of their means, the sum of their deviations, and how often
+    /// memory ran out.
+    const TOTALS: [(&str, usize, f64, f64, usize); 14] = [
+        ("poc", 18, 739.7, 37.0, 0),
+        ("link-prediction", 35, 2755.8, 79.2, 1),
+        ("ppa", 7, 157.64, 7.79, 1),
+        ("node-classification", 28, 1933.4, 38.4, 2),
+        ("pairwise-node-classification", 40, 3445.1, 49.7, 2),
+        ("graph-reconstruction", 52, 4075.3, 55.2, 2),
+        ("ablation-link", 35, 2677.9, 66.35, 0),
+        ("ablation-signal", 24, 2020.6, 40.3, 0),
+        ("runtime", 53, 41280.0, 0.0, 1),
+        ("one-hot", 41, 3615.8, 53.0, 3),
+        ("link-prediction-citation", 26, 2268.9, 27.4, 1),
+        ("ablation-node", 24, 1973.9, 30.7, 0),
+        ("ablation-pairwise", 35, 3167.5, 64.4, 0),
+        ("position-encoding", 27, 2303.7, 39.7, 0),
+    ];
+
     #[test]
     fn the_tables_carry_all_that_the_paper_printed() {
-        let tables = Experiment::all();
-        let printed =
-            |table: &Experiment| table.places().filter(|&(row, column)| table.published(row, column).is_some()).count();
-        assert_eq!(tables.len(), 14);
-        assert_eq!(tables.iter().map(printed).sum::<usize>(), 458);
-        let on_ppa = |table: &Experiment| {
-            let is_ppa = |&(row, column): &(usize, usize)| {
-                table.columns[column].dataset == "ogbl-ppa" && table.published(row, column).is_some()
-            };
-            table.places().filter(is_ppa).count()
-        };
-        assert_eq!(458 - tables.iter().map(on_ppa).sum::<usize>(), 445);
-        let without_memory = tables.iter().flat_map(|table| {
-            table.places().filter(|&(row, column)| table.published(row, column) == Some(Published::OutOfMemory))
-        });
-        assert!(without_memory.count() >= 10);
+        let mut all = 0;
+        for (name, count, means, stds, without_memory) in TOTALS {
+            let table = Experiment::named(name).unwrap();
+            let printed: Vec<Published> =
+                table.places().filter_map(|(row, column)| table.published(row, column)).collect();
+            let figures: Vec<(f64, f64)> = printed
+                .iter()
+                .filter_map(|printed| match printed {
+                    Published::Figure { mean, std, .. } => Some((*mean, std.unwrap_or(0.0))),
+                    Published::OutOfMemory => None,
+                })
+                .collect();
+            let sum = |of: fn(&(f64, f64)) -> f64| (figures.iter().map(of).sum::<f64>() * 100.0).round() / 100.0;
+            let found = (name, figures.len(), sum(|f| f.0), sum(|f| f.1), printed.len() - figures.len());
+            assert_eq!(found, (name, count, means, stds, without_memory));
+            all += printed.len();
+        }
+        assert_eq!((all, Experiment::all().len()), (458, TOTALS.len()));
     }
 
     #[test]
@@ -330,10 +369,15 @@ mod tests {
         let other = ["link-prediction", "graph-reconstruction", "runtime"].map(|table| cell(table, 5, 0).address());
         assert!(other[0] != other[1] && other[0] != other[2]);
         // Epochs make another cell, repeats do not.
-        let asked = |epochs, repeats| cell("link-prediction", 5, 0).with(epochs, repeats).address();
+        let asked = |epochs, repeats| {
+            let table = Experiment::named("link-prediction").unwrap().with(epochs, repeats).unwrap();
+            table.cell(5, 0).unwrap().address()
+        };
         assert_ne!(asked(Some(7), None), addresses[0]);
         assert_eq!(asked(None, Some(7)), addresses[0]);
         assert_eq!(addresses[0]["dataset"], "grid");
+        let wrong = |epochs, repeats| Experiment::named("poc").unwrap().with(epochs, repeats).unwrap_err().to_string();
+        assert!(wrong(Some(0), None).contains("epochs") && wrong(None, Some(usize::MAX)).contains("repeats"));
         // Resampled is what several graphs do anyway.
         let email = |row: usize| cell("ablation-signal", row, 4).address();
         assert_eq!(email(3), cell("link-prediction", 5, 2).address());
@@ -355,13 +399,19 @@ mod tests {
         };
         wrong(&row("gnc", ""), "gnc");
         wrong(&row("gcn", "Grid = \"9 +- 1\""), "mean ± std");
+        wrong(&row("gcn", "Grid = \"9 ± -1\""), "mean ± std");
+        wrong(&(row("gcn", "") + "settings = { repeats = \"x\" }\n"), "`repeats = \"x\"`: invalid type");
         wrong(&row("gcn", "Gird = \"9 ± 1\""), "Gird");
         wrong(&(row("gcn", "") + "settings = { epochs = 0 }\n"), "epochs");
-        let models = |models: &str| {
-            row("gcn", "").replace("label = \"Grid\"\n", &format!("label = \"Grid\"\nmodels = {models}\n"))
+        wrong(&row("random", ""), "classes of nodes");
+        let models = |models: &str, published: &str| {
+            row("gcn", published).replace("label = \"Grid\"\n", &format!("label = \"Grid\"\nmodels = {models}\n"))
         };
-        wrong(&models("[\"sgc\"]"), "sgc");
-        assert_eq!(Experiment::parse("mine", &models("[]")).unwrap().places().count(), 0);
-        assert!(Experiment::parse("mine", &row("gcn", "Grid = \"9 ± 1\"")).is_ok());
+        wrong(&models("[\"sgc\"]", ""), "sgc");
+        wrong(&models("[\"gcn\"]", "Grid = \"9 ± 1\""), "models of its own");
+        assert_eq!(Experiment::parse("mine", &models("[]", "")).unwrap().places().count(), 0);
+        // A row of which nothing was printed stands beside those of which something was.
+        let two = row("gcn", "Grid = \"9 ± 1\"") + "[[rows]]\nlabel = \"y\"\nmodel = \"sgc\"\n";
+        assert_eq!(Experiment::parse("mine", &two).unwrap().places().count(), 2);
     }
 }

@@ -118,6 +118,10 @@ impl Found {
         let text = String::from_utf8_lossy(&bytes);
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
             match serde_json::from_str::<Record>(line) {
+                Ok(Record { test, valid, .. }) if [test, valid].iter().any(|share| !(0.0..=1.0).contains(share)) => {
+                    let problem = format!("no record of a repeat: test {test}, valid {valid}; expected 0 to 1");
+                    return Err(Error::line(path, at + 1, problem));
+                }
                 Ok(record) => {
                     self.of_cells.entry(key(&record.cell)).or_default().entry(record.seed).or_insert(record);
                 }
@@ -140,11 +144,6 @@ impl Store {
     /// Records in this folder, which need not be there yet.
     pub fn new(folder: &Path) -> Store {
         Store { folder: folder.to_path_buf() }
-    }
-
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// All that was ever finished. Of several records of a repeat the first counts.
@@ -225,7 +224,7 @@ mod tests {
     use crate::train::Silent;
 
     fn cell() -> Cell {
-        Experiment::named("poc").unwrap().cell(1, 0).unwrap().with(Some(3), Some(2))
+        Experiment::named("poc").unwrap().with(Some(3), Some(2)).unwrap().cell(1, 0).unwrap()
     }
 
     fn record(seed: u64) -> Record {
@@ -241,6 +240,9 @@ mod tests {
         let records = [record(1), record(2)];
         records.iter().for_each(|record| store.append(record).unwrap());
         store.append(&Record { test: 0.0, ..records[0].clone() }).unwrap();
+        let other = Store::new(&folder.path().join("other"));
+        other.append(&Record { test: 53.4, ..records[0].clone() }).unwrap();
+        assert!(other.read().unwrap_err().to_string().contains("test 53.4"));
         let found = store.read().unwrap();
         // The first of a repeat counts.
         assert_eq!(found.of(&cell()).cloned().collect::<Vec<_>>(), records);

@@ -4,14 +4,23 @@ use super::{Cell, Curve, Peak, Record};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::seeds::{Purpose, Seeds};
-use crate::task::{Part, Question};
+use crate::task::{Part, Question, Task};
 use crate::train::{Config, Observer, Run, train};
 
 /// The row of those who know nothing.
 const RANDOM: &str = "random";
 
+/// What can be wrong with the settings of a cell whatever its data.
+pub(super) fn check(config: &Config) -> Result<()> {
+    if config.model == RANDOM && config.task != Task::NodeClassification {
+        let problem = format!("it guesses classes of nodes, which {} does not ask for", config.task);
+        return Err(Error::setting("model", RANDOM, problem));
+    }
+    learning(config).check()
+}
+
 /// The settings of a cell as a model has them; guessing has no model.
-pub(super) fn learning(config: &Config) -> Config {
+fn learning(config: &Config) -> Config {
     let model = if config.model == RANDOM { "sgc".to_string() } else { config.model.clone() };
     Config { model, ..config.clone() }
 }
@@ -22,7 +31,7 @@ pub(super) fn learning(config: &Config) -> Config {
 /// use nigh::experiment::{Experiment, measure};
 /// use nigh::{Dataset, Silent};
 ///
-/// let cell = Experiment::named("poc")?.cell(1, 0).unwrap().with(Some(5), None);
+/// let cell = Experiment::named("poc")?.with(Some(5), None)?.cell(1, 0).unwrap();
 /// let record = measure(&cell, &Dataset::built_in(&cell.dataset)?, 1, "0", &mut Silent)?;
 /// assert_eq!((record.config.epochs, record.curve.test.len()), (5, 1));
 /// # Ok::<(), nigh::Error>(())
@@ -34,6 +43,7 @@ pub fn measure(
     version: &str,
     observer: &mut dyn Observer,
 ) -> Result<Record> {
+    check(&cell.config)?;
     let config = Config { repeats: 1, seed, ..learning(&cell.config) }.resolve(dataset)?;
     let peak = Peak::watch();
     let (run, millis_per_epoch) = if cell.config.model == RANDOM {
@@ -60,6 +70,9 @@ pub fn measure(
 
 /// A class for every node, by lot.
 fn guess(dataset: &Dataset, config: &Config) -> Result<Run> {
+    if dataset.class_names.is_empty() {
+        return Err(Error::setting("model", RANDOM, "it guesses classes, and there are none"));
+    }
     let seeds = Seeds::new(config.seed);
     let split = config.task.split(dataset, config, seeds)?;
     let share = |part: &[Part], number: u64| {
@@ -67,18 +80,14 @@ fn guess(dataset: &Dataset, config: &Config) -> Result<Run> {
         let classes = dataset.class_names.len();
         let hits: Vec<bool> = part
             .iter()
-            .filter_map(|part| match &part.question {
-                Question::Nodes { labels, .. } => Some(labels),
-                Question::Pairs { .. } => None,
+            .flat_map(|part| match &part.question {
+                Question::Nodes { labels, .. } => labels,
+                Question::Pairs { .. } => unreachable!("nodes are classified"),
             })
-            .flatten()
             .map(|&label| rng.below(classes) == label as usize)
             .collect();
         hits.iter().filter(|&&hit| hit).count() as f64 / hits.len().max(1) as f64
     };
-    if dataset.class_names.is_empty() {
-        return Err(Error::setting("model", RANDOM, "it guesses classes, and there are none"));
-    }
     let (valid, test) = (share(&split.valid, 0), share(&split.test, 1));
     Ok(Run { seed: config.seed, test, valid, best_epoch: 0, split: split.digest(), curve: Vec::new() })
 }

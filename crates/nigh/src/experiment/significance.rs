@@ -26,6 +26,25 @@ pub fn paired_p(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5))
 }
 
+/// P-values of several comparisons, each raised so far that all of them together are as likely to be luck as it says
+/// (Holm).
+///
+/// ```
+/// use nigh::experiment::holm;
+/// assert_eq!(holm(&[0.25, 0.0625, 0.125]), [0.25, 0.1875, 0.25]);
+/// ```
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+    let (mut raised, mut least) = (vec![0.0; p.len()], 0.0f64);
+    for (before, at) in order.into_iter().enumerate() {
+        // No comparison is more certain than one that came before it.
+        least = least.max((p[at] * (p.len() - before) as f64).min(1.0));
+        raised[at] = least;
+    }
+    raised
+}
+
 /// The regularised incomplete beta function `I_x(a, b)`, by its continued fraction (Lentz).
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
@@ -90,6 +109,15 @@ mod tests {
         }
         // One degree of freedom is Cauchy's distribution: P(|T| > 1) = 1/2.
         assert!((incomplete_beta(0.5, 0.5, 0.5) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn several_comparisons_raise_each_other() {
+        assert_eq!(holm(&[]), [0.0; 0]);
+        assert_eq!(holm(&[0.5]), [0.5]);
+        // Three times the least, twice the next unless that is less than the one before, never above one.
+        assert_eq!(holm(&[0.5, 0.125, 0.1875]), [0.5, 0.375, 0.375]);
+        assert_eq!(holm(&[0.75, 0.5]), [1.0, 1.0]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub struct Ours {
     pub repeats: usize,
     /// Mean time per epoch.
     pub millis_per_epoch: f64,
-    /// The most memory that any of them took.
+    /// The memory that one of them took: the least of what was seen, as a process may hold more than it needs.
     pub peak_bytes: Option<u64>,
 }
 
@@ -63,7 +63,6 @@ pub struct Judged {
 
 /// How many figures of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
 pub struct Summary {
     /// See `Verdict`.
     pub reproduced: usize,
@@ -98,12 +97,12 @@ impl Summary {
 }
 
 impl Judged {
-    /// From the records alone. Other numbers of epochs or repeats than the table's are asked for as they were run.
-    pub fn new(table: Experiment, found: &Found, epochs: Option<usize>, repeats: Option<usize>) -> Judged {
+    /// From the records alone.
+    pub fn new(table: Experiment, found: &Found) -> Judged {
         let figures = table
             .places()
             .map(|(row, column)| {
-                let cell = table.cell(row, column).expect("a figure at its place").with(epochs, repeats);
+                let cell = table.cell(row, column).expect("a figure at its place");
                 let ours = ours(&cell, found, table.kind);
                 let theirs = table.published(row, column);
                 Figure { row, column, verdict: verdict(ours, theirs, table.kind), cell, ours, theirs }
@@ -117,11 +116,22 @@ impl Judged {
         self.figures.iter().find(|figure| (figure.row, figure.column) == (row, column))
     }
 
+    /// What the figures of a column are.
+    pub fn measure(&self, column: usize) -> &str {
+        self.table.columns[column].measure.as_ref().unwrap_or(&self.table.measure)
+    }
+
     /// Why a figure was not run.
     pub fn why(&self, figure: &Figure) -> String {
         let (row, column) = (&self.table.rows[figure.row], &self.table.columns[figure.column]);
-        let command = || format!("nigh reproduce {} --only {},{}", self.table.name, column.dataset, row.model);
+        let command = || format!("{} --only {},{}", self.command(), column.dataset, row.model);
         column.missing.clone().unwrap_or_else(|| format!("no record yet; `{}` makes one", command()))
+    }
+
+    /// What makes the records.
+    fn command(&self) -> String {
+        let epochs = self.table.epochs.map_or(String::new(), |epochs| format!(" --epochs {epochs}"));
+        format!("nigh reproduce {}{epochs}", self.table.asked_as)
     }
 
     /// Why figures were not run, each reason once.
@@ -140,7 +150,7 @@ impl Judged {
         if !open.is_empty() {
             let many =
                 if open.len() == 1 { "1 figure has".to_string() } else { format!("{} figures have", open.len()) };
-            reasons.push(format!("{many} no record yet; `nigh reproduce {}` makes them", self.table.name));
+            reasons.push(format!("{many} no record yet; `{}` makes them", self.command()));
         }
         reasons
     }
@@ -181,7 +191,7 @@ fn ours(cell: &Cell, found: &Found, kind: Kind) -> Option<Ours> {
         std,
         repeats: records.len(),
         millis_per_epoch: mean_and_std(&millis).0,
-        peak_bytes: records.iter().filter_map(|record| record.peak_bytes).max(),
+        peak_bytes: records.iter().filter_map(|record| record.peak_bytes).min(),
     })
 }
 
@@ -212,8 +222,7 @@ mod tests {
     #[test]
     fn without_records_nothing_was_run() {
         let none = Found::default();
-        let tables: Vec<Judged> =
-            Experiment::all().into_iter().map(|table| Judged::new(table, &none, None, None)).collect();
+        let tables: Vec<Judged> = Experiment::all().into_iter().map(|table| Judged::new(table, &none)).collect();
         let summary = Summary::of(tables.iter().flat_map(|judged| &judged.figures));
         assert_eq!(summary, Summary { not_run: 458, ..Summary::default() });
     }

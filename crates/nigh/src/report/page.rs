@@ -1,7 +1,8 @@
 //! The tables of the paper as one page that needs nothing else: no network, no script, any width.
 
-use super::paper::{Honour, about, honours, ours, sign, theirs, word};
-use super::table::size;
+use super::paper::{Honour, LEGEND, about, honours, name, ours, sign, theirs, word};
+use super::plot::escaped;
+use super::table::{counted, size};
 use crate::experiment::{Found, Judged, Kind, Published, Record, Summary, Verdict};
 use std::fmt::Write;
 
@@ -9,7 +10,12 @@ use std::fmt::Write;
 pub fn page(tables: &[Judged], found: &Found) -> String {
     let mut body = String::new();
     let total = Summary::of(tables.iter().flat_map(|judged| &judged.figures));
-    let _ = write!(body, "<header><h1>The paper's tables, ours beside theirs</h1>{}</header>", tiles(total));
+    let _ = write!(body, "<header><h1>The paper's tables, ours beside theirs</h1>{}", tiles(total));
+    let _ = write!(
+        body,
+        "<p>Ours, and below it in grey the paper's. {}; best bold, second underlined.</p></header>",
+        LEGEND
+    );
     body += "<section id=\"summary\"><h2>Tables</h2><ul class=\"tables\">";
     for judged in tables {
         let summary = Summary::of(&judged.figures);
@@ -21,7 +27,7 @@ pub fn page(tables: &[Judged], found: &Found) -> String {
         let (name, title) = (escaped(&judged.table.name), escaped(&judged.table.title));
         let about = escaped(&about(judged));
         let _ = write!(body, "<section id=\"{name}\"><h2>{title}</h2><p>{about}</p>{}", table(judged));
-        judged.reasons().iter().for_each(|reason| body += &format!("<p>{}.</p>", escaped(reason)));
+        judged.reasons().iter().for_each(|reason| body += &format!("<p>{}.</p>", with_code(reason)));
         body += &if judged.table.kind == Kind::Time { times(judged) } else { curves(judged, found) };
         body += "</section>";
     }
@@ -30,15 +36,14 @@ pub fn page(tables: &[Judged], found: &Found) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>nigh: the paper's tables</title><style>{STYLE}</style></head><body>{body}\
          <footer><p>A figure is reproduced when it differs by at most 2·√(s₁² + s₂²) + 0.5, s₁ and s₂ being the standard \
-         deviations over repeats. Where the paper ran out of memory, a figure counts as better. Best bold, second \
-         underlined. (n): fewer repeats than the table asks for. {} records.</p></footer></body></html>\n",
+         deviations over repeats. Where the paper ran out of memory, a figure counts as better. {} records.</p></footer></body></html>\n",
         found.len()
     )
 }
 
 const STYLE: &str = "\
 :root{--ink:#1c1c1c;--faint:#666;--line:#ddd;--page:#fff;--reproduced:#2e7d32;--better:#1565c0;--short:#c62828;\
---not-run:#8a8a8a;--unpublished:#8a8a8a}\
+--not-run:#8a8a8a}\
 @media(prefers-color-scheme:dark){:root{--ink:#e8e8e8;--faint:#aaa;--line:#3a3a3a;--page:#161616;\
 --reproduced:#81c784;--better:#64b5f6;--short:#ef9a9a}}\
 *{box-sizing:border-box}body{margin:0 auto;max-width:78rem;padding:1rem;font:15px/1.45 system-ui,sans-serif;\
@@ -64,8 +69,12 @@ vertical-align:middle;margin-right:.3rem}footer{margin-top:2rem;border-top:1px s
 const COLOURS: [&str; 9] =
     ["#1f77b4", "#e07b00", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#d65db1", "#7f7f7f", "#17a2b8"];
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+/// With what is between backticks as code.
+fn with_code(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(at, part)| if at % 2 == 1 { format!("<code>{}</code>", escaped(part)) } else { escaped(part) })
+        .collect()
 }
 
 fn class(verdict: Verdict) -> String {
@@ -109,7 +118,8 @@ fn table(judged: &Judged) -> String {
     let columns = &judged.table.columns;
     let mut html = "<div class=\"scroll\"><table><thead><tr><th></th>".to_string();
     for column in columns {
-        let measure = column.measure.as_ref().map_or(String::new(), |measure| format!("<small>{measure}</small>"));
+        let small = |measure: &String| format!("<small>{}</small>", escaped(measure));
+        let measure = column.measure.as_ref().map_or(String::new(), small);
         let _ = write!(html, "<th>{}{measure}</th>", escaped(&column.label));
     }
     html += "</tr></thead><tbody>";
@@ -146,9 +156,9 @@ fn cell(judged: &Judged, row: usize, column: usize) -> String {
         Some(ours) => {
             let memory = ours.peak_bytes.map_or(String::new(), |bytes| format!(", {}", size(bytes)));
             format!(
-                "{}; {} repeats, {:.2} ms per epoch{memory}",
+                "{}; {}, {:.2} ms per epoch{memory}",
                 word(figure.verdict),
-                ours.repeats,
+                counted(ours.repeats, "repeat"),
                 ours.millis_per_epoch
             )
         }
@@ -181,9 +191,9 @@ fn curves(judged: &Judged, found: &Found) -> String {
     if charts.is_empty() {
         return charts;
     }
-    let key = judged.table.rows.iter().enumerate().map(|(row, about)| {
-        let name = about.group.as_ref().map_or(String::new(), |group| format!("{group}: ")) + &about.label;
-        format!("<span><i style=\"background:{}\"></i>{}</span>", COLOURS[row % COLOURS.len()], escaped(&name))
+    let key = (0..judged.table.rows.len()).map(|row| {
+        let (colour, name) = (COLOURS[row % COLOURS.len()], escaped(&name(judged, row)));
+        format!("<span><i style=\"background:{colour}\"></i>{name}</span>")
     });
     format!(
         "<details><summary>Learning curves: validation, %, by epoch, mean of the repeats</summary>\
@@ -192,7 +202,7 @@ fn curves(judged: &Judged, found: &Found) -> String {
     )
 }
 
-/// Epoch and metric in percent, at some fifty epochs.
+/// Epoch and metric in percent, at some fifty epochs, the last among them.
 fn mean_curve(records: &[&Record]) -> Vec<(f64, f64)> {
     const POINTS: usize = 50;
     let Some(first) = records.first() else { return Vec::new() };
@@ -200,20 +210,22 @@ fn mean_curve(records: &[&Record]) -> Vec<(f64, f64)> {
     let step = length.div_ceil(POINTS).max(1);
     let mean = |at: usize| records.iter().map(|record| record.curve.valid[at]).sum::<f64>() / records.len() as f64;
     let epoch = |at: usize| ((at + 1) * first.curve.every).min(first.config.epochs) as f64;
-    (0..length).step_by(step).map(|at| (epoch(at), 100.0 * mean(at))).collect()
+    let shown = (0..length).filter(|at| at.is_multiple_of(step) || at + 1 == length);
+    shown.map(|at| (epoch(at), 100.0 * mean(at))).collect()
 }
 
 fn chart(lines: &[(usize, Vec<(f64, f64)>)]) -> String {
     const WIDTH: f64 = 320.0;
     const HEIGHT: f64 = 180.0;
     const LEFT: f64 = 30.0;
+    const ABOVE: f64 = 8.0;
     const BELOW: f64 = 18.0;
     let points = || lines.iter().flat_map(|line| &line.1);
     let last = points().map(|point| point.0).fold(1.0, f64::max);
     let low = (points().map(|point| point.1).fold(100.0, f64::min) / 10.0).floor() * 10.0;
     let high = ((points().map(|point| point.1).fold(0.0, f64::max) / 10.0).ceil() * 10.0).max(low + 10.0);
     let x = |epoch: f64| LEFT + (WIDTH - LEFT - 4.0) * epoch / last;
-    let y = |value: f64| 4.0 + (HEIGHT - BELOW - 4.0) * (high - value) / (high - low);
+    let y = |value: f64| ABOVE + (HEIGHT - BELOW - ABOVE) * (high - value) / (high - low);
     let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">");
     let step = if high - low > 50.0 { 20.0 } else { 10.0 };
     let mut tick = low;
@@ -255,7 +267,8 @@ fn times(judged: &Judged) -> String {
         Some(Published::Figure { mean, .. }) => Some(mean),
         _ => None,
     };
-    let mine = |column: usize, row: usize| Some(judged.at(row, column)?.ours?.mean);
+    // Guessing takes no time, for which there is no power of ten.
+    let mine = |column: usize, row: usize| Some(judged.at(row, column)?.ours?.mean).filter(|millis| *millis > 0.0);
     let values = judged.figures.iter().flat_map(|f| [mine(f.column, f.row), published(f.column, f.row)]).flatten();
     let (least, greatest) = values.fold((f64::MAX, 1.0f64), |(low, high), value| (low.min(value), high.max(value)));
     let (low, high) = (least.min(greatest).log10().floor(), greatest.log10().ceil());
@@ -268,11 +281,16 @@ fn times(judged: &Judged) -> String {
         let mut power = low;
         while power <= high {
             let at = LEFT + length(10f64.powf(power));
-            let name = if power < 0.0 { format!("{}", 10f64.powf(power)) } else { format!("{:.0}", 10f64.powf(power)) };
+            let name = match power {
+                ..0.0 => format!("{}", 10f64.powf(power)),
+                ..3.0 => format!("{:.0}", 10f64.powf(power)),
+                _ => format!("{:.0}k", 10f64.powf(power - 3.0)),
+            };
+            let anchor = if power == high { "end" } else { "middle" };
             let _ = write!(
                 svg,
                 "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{:.0}\" stroke=\"var(--line)\"/>\
-                 <text x=\"{at:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{name}</text>",
+                 <text x=\"{at:.1}\" y=\"{:.0}\" text-anchor=\"{anchor}\">{name}</text>",
                 height - 12.0,
                 height - 2.0
             );

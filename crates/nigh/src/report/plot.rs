@@ -297,14 +297,15 @@ fn hex(colour: Colour) -> String {
     format!("#{colour:06x}")
 }
 
-/// Text as XML content. Characters that XML forbids even when escaped become the replacement character.
-fn escaped(text: &str) -> String {
+/// Text as XML content or within quotes. Characters that XML forbids even when escaped become the replacement character.
+pub(super) fn escaped(text: &str) -> String {
     let mut content = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '&' => content.push_str("&amp;"),
             '<' => content.push_str("&lt;"),
             '>' => content.push_str("&gt;"),
+            '"' => content.push_str("&quot;"),
             '\u{fffe}' | '\u{ffff}' => content.push(char::REPLACEMENT_CHARACTER),
             c if c.is_ascii_control() && !c.is_ascii_whitespace() => content.push(char::REPLACEMENT_CHARACTER),
             c => content.push(c),
@@ -438,7 +439,7 @@ mod tests {
             let (tag, text) = piece.split_once('>').expect("a tag ends");
             assert!(text.trim().is_empty() || !open.is_empty() || tag == "/svg", "text outside: {text}");
             for entity in piece.split('&').skip(1) {
-                assert!(["amp;", "lt;", "gt;"].iter().any(|known| entity.starts_with(known)), "{entity}");
+                assert!(["amp;", "lt;", "gt;", "quot;"].iter().any(|known| entity.starts_with(known)), "{entity}");
             }
             if let Some(name) = tag.strip_prefix('/') {
                 assert_eq!(open.pop(), Some(name));
@@ -483,7 +484,7 @@ mod tests {
         plot.legend[0] = "</svg>\u{1}".into();
         let svg = plot.to_svg();
         assert_well_formed(&svg);
-        assert!(svg.contains("<title>A &amp; B</title>") && svg.contains(">a &lt; b &gt; \"c\"<"));
+        assert!(svg.contains("<title>A &amp; B</title>") && svg.contains(">a &lt; b &gt; &quot;c&quot;<"));
         assert!(svg.contains(">&lt;/svg&gt;\u{fffd}<"));
     }
 

@@ -33,13 +33,13 @@ impl Table {
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let lines = || std::iter::once(&self.heading).chain(&self.rows);
-        let widths: Vec<usize> = (0..self.heading.len())
-            .map(|column| lines().map(|line| line[column].chars().count()).max().unwrap_or(0))
-            .collect();
+        let widths: Vec<usize> =
+            (0..self.heading.len()).map(|column| lines().map(|line| width(&line[column])).max().unwrap_or(0)).collect();
         for (at, line) in lines().enumerate() {
             // Words to the left, numbers to the right: the first column names, the others measure.
-            let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-                if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &widest))| {
+                let gap = " ".repeat(widest - width(cell));
+                if column == 0 { format!("{cell}{gap}") } else { format!("{gap}{cell}") }
             });
             writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
             if at == 0 {
@@ -48,6 +48,17 @@ impl std::fmt::Display for Table {
         }
         Ok(())
     }
+}
+
+/// Characters that are shown: not those that begin or end bold.
+fn width(cell: &str) -> usize {
+    let mut is_control = false;
+    let shown = |c: &char| {
+        let was_control = is_control;
+        is_control = *c == '\x1b' || (is_control && *c != 'm');
+        !is_control && !was_control
+    };
+    cell.chars().filter(shown).count()
 }
 
 /// A fraction of one as a percentage with one decimal.

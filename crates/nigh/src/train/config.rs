@@ -199,10 +199,16 @@ impl Config {
         if let Some(key) = table.keys().find(|key| !known.contains(key)) {
             return Err(Error::UnknownName { kind: "setting", name: key.clone(), known });
         }
-        let written = table.to_string();
-        let wrong =
-            |error: toml::de::Error| Error::Data(format!("`{}`: {}", written.trim(), in_words(error.message())));
-        table.try_into().map_err(wrong)
+        let read = |table: toml::Table| {
+            let written = table.to_string();
+            table
+                .try_into::<Config>()
+                .map_err(|error| Error::Data(format!("`{}`: {}", written.trim(), in_words(error.message()))))
+        };
+        // One by one first, so that what is wrong is shown alone.
+        let mut alone = table.iter().map(|(key, value)| toml::Table::from_iter([(key.clone(), value.clone())]));
+        alone.try_for_each(|setting| read(setting).map(drop))?;
+        read(table)
     }
 
     /// Reads a TOML file into a table, checked key by key and value by value. `others` are keys that mean something to
