@@ -130,9 +130,6 @@ pub struct Models {
 #[derive(Debug, Args)]
 #[command(mut_arg("model", |model| model.hide(true)))]
 pub struct Compare {
-    #[command(flatten)]
-    pub data: Data,
-
     /// Models with commas between them (`nigh models`) [default: smp-linear, smp-identity, sgc, gcn, gat and, for links,
     /// common-neighbors, adamic-adar; those that can answer]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -141,6 +138,9 @@ pub struct Compare {
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
 
     #[command(flatten)]
     pub settings: Settings,
@@ -252,12 +252,12 @@ pub enum DataCommand {
     },
     /// Counts, components, degrees and origin of one graph, by name or in files
     Show {
-        #[command(flatten)]
-        data: Data,
-
         /// Print one JSON object instead of text
         #[arg(long)]
         json: bool,
+
+        #[command(flatten)]
+        data: Data,
     },
     /// Download datasets of the paper from their public origin
     #[command(after_help = FETCH_NOTES)]
@@ -276,12 +276,12 @@ pub enum DataCommand {
     },
     /// Write a graph as plain files: csv, and NumPy's arrays for features
     Export {
-        #[command(flatten)]
-        data: Data,
-
         /// A new folder for the files
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
+
+        #[command(flatten)]
+        data: Data,
     },
 }
 
@@ -375,9 +375,6 @@ impl Data {
 
 #[derive(Debug, Args)]
 pub struct Train {
-    #[command(flatten)]
-    pub data: Data,
-
     /// Save the best model to this new folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -397,6 +394,9 @@ pub struct Train {
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
 
     #[command(flatten)]
     pub settings: Settings,
@@ -569,12 +569,12 @@ pub struct Evaluate {
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
-    #[command(flatten)]
-    pub data: Data,
-
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
 }
 
 #[derive(Debug, Args)]
@@ -583,12 +583,12 @@ pub struct Embed {
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
-    #[command(flatten)]
-    pub data: Data,
-
     /// Where to write: .npy (ids in FILE.ids.txt), .csv, .parquet, .safetensors, or .vec (word2vec)
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+
+    #[command(flatten)]
+    pub data: Data,
 }
 
 #[derive(Debug, Args)]
@@ -596,9 +596,6 @@ pub struct Predict {
     /// A folder that `nigh train --out` wrote
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
-
-    #[command(flatten)]
-    pub data: Data,
 
     /// Score the pairs of this file: two columns of ids
     #[arg(long, value_name = "FILE", conflicts_with = "node")]
@@ -619,13 +616,13 @@ pub struct Predict {
     /// Write csv, or Parquet if the name ends in .parquet, here instead of to stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub data: Data,
 }
 
 #[derive(Debug, Args)]
 pub struct Certify {
-    #[command(flatten)]
-    pub data: Data,
-
     /// Largest error of the estimated proximity
     #[arg(long, value_name = "E", default_value_t = 0.1, allow_negative_numbers = true)]
     pub epsilon: f64,
@@ -657,4 +654,7 @@ pub struct Certify {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
 }

@@ -98,7 +98,8 @@ fn ranked(positive: &[f32], negative: &[f32]) -> Vec<(f32, bool)> {
 /// Runs of equal scores, best first: `(positives, negatives)` in each.
 fn ties(positive: &[f32], negative: &[f32]) -> Vec<(f64, f64)> {
     ranked(positive, negative)
-        .chunk_by(|a, b| a.0 == b.0)
+        // What is not a number is no better than another that is none.
+        .chunk_by(|a, b| a.0 == b.0 || a.0.is_nan() && b.0.is_nan())
         .map(|run| {
             let positives = run.iter().filter(|entry| entry.1).count();
             (positives as f64, (run.len() - positives) as f64)

@@ -1,6 +1,6 @@
 //! `nigh embed`: a vector per node.
 
-use super::{load, say};
+use super::{check_place, load, make_room, say};
 use crate::cli::Embed;
 use anyhow::Result;
 use nigh::Trained;
@@ -8,11 +8,13 @@ use nigh::trained::Embedding;
 
 pub fn run(options: &Embed, quiet: bool) -> Result<()> {
     Embedding::check_name(&options.out)?;
+    check_place(&options.out)?;
     let mut trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
     let (embedding, notes) = trained.embed_with_notes(&dataset)?;
     say(&notes, quiet);
     let [rows, cols] = embedding.matrix.shape();
+    make_room(&options.out)?;
     let files = embedding.write(&options.out)?;
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     say(&[format!("{rows} nodes, {cols} numbers each: {}", files.join(", "))], quiet);

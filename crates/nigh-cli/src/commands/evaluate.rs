@@ -23,6 +23,7 @@ pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
             "valid": verdict.valid,
             "test": verdict.test,
             "same_split": verdict.same_split,
+            "held_out": verdict.held_out,
             "recorded": { "valid": run.valid, "test": run.test, "split": run.split },
             "num_nodes": dataset.num_nodes(),
             "num_edges": dataset.num_edges(),
@@ -30,7 +31,8 @@ pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
     }
     let mut table = Table::new(&[config.metric.to_string().as_str(), "now", "recorded"]);
     let recorded = |value: f64| if verdict.same_split { percent(value) } else { "-".to_string() };
-    table.row(&["validation".to_string(), percent(verdict.valid), recorded(run.valid)]);
-    table.row(&["test".to_string(), percent(verdict.test), recorded(run.test)]);
+    let seen = if verdict.held_out { "" } else { ", partly learnt" };
+    table.row(&[format!("validation{seen}"), percent(verdict.valid), recorded(run.valid)]);
+    table.row(&[format!("test{seen}"), percent(verdict.test), recorded(run.test)]);
     print(&format!("{} on {}, {}\n\n{table}", config.model, dataset.name, config.task))
 }

@@ -90,6 +90,14 @@ fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Makes the folders above a file that is about to be written.
+fn make_room(path: &Path) -> Result<()> {
+    if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
+        std::fs::create_dir_all(above).map_err(Error::io(above))?;
+    }
+    Ok(())
+}
+
 /// Loads the graph that the user named, fetching it if it is not here, and passes on what is to be said about it.
 fn load(data: &Data, quiet: bool) -> Result<Dataset> {
     let folders = Folders::new(data.data.as_deref());

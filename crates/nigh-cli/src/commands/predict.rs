@@ -1,6 +1,6 @@
 //! `nigh predict`: scores of pairs, links of a node, classes of nodes.
 
-use super::{WrongUsage, load, print, say};
+use super::{WrongUsage, check_place, load, make_room, print, say};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::Ids;
@@ -23,6 +23,9 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     if options.node.is_some() && options.top == 0 {
         return Err(Error::setting("top", 0, "expected 1 or more").into());
     }
+    if let Some(path) = &options.out {
+        check_place(path)?;
+    }
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
     let records = match (&options.pairs, &options.node) {
@@ -44,7 +47,10 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
         }
     };
     match &options.out {
-        Some(path) => Ok(records.write(path)?),
+        Some(path) => {
+            make_room(path)?;
+            Ok(records.write(path)?)
+        }
         None => print(&records.to_csv()),
     }
 }
@@ -99,15 +105,16 @@ fn classes(trained: &mut Trained, dataset: &Dataset, quiet: bool) -> Result<Reco
     let class_names = trained.summary.class_names.clone();
     let (mut graphs, mut ids) = (Vec::new(), Vec::new());
     let (mut labels, mut probabilities) = (Vec::new(), Vec::new());
-    for (number, graph) in dataset.graphs().enumerate() {
-        let applied = applied(trained, &graph, quiet || number > 0)?;
+    trained.over_each(dataset, |number, applied| {
+        say(&applied.notes, quiet || number > 0);
         for answer in applied.classes()? {
             graphs.push(dataset.graph_name(number));
             ids.push(applied.sample.ids.name(answer.node as usize).into_owned());
             labels.push(class_names[answer.class as usize].clone());
             probabilities.push(answer.probability);
         }
-    }
+        Ok(())
+    })?;
     let records = match dataset.samples.len() {
         1 => Records::default(),
         _ => Records::default().with("graph", Values::Words(graphs)),

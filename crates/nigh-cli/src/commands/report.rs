@@ -1,6 +1,6 @@
 //! `nigh report`: the tables of the paper with ours beside theirs, from the records alone.
 
-use super::{WrongUsage, check_place, is_dressed, print, reproduce, say};
+use super::{WrongUsage, check_place, is_dressed, make_room, print, reproduce, say};
 use crate::cli::{Report, ReportFormat};
 use anyhow::Result;
 use nigh::experiment::{Figure, Judged, Published, Store, Summary};
@@ -34,6 +34,7 @@ pub fn run(options: &Report, quiet: bool) -> Result<()> {
     };
     match &options.out {
         Some(path) => {
+            make_room(path)?;
             atomic::write(path, report.as_bytes()).map_err(Error::io(path))?;
             say(&[format!("the report is in {}", path.display())], quiet);
             Ok(())

@@ -351,3 +351,70 @@ fn an_embedding_without_its_ids_is_not_left_behind() {
     std::fs::create_dir(folder.path("vectors.npy.ids.txt")).unwrap();
     folder.refuses("embed model edges.txt --out vectors.npy", 1, &["vectors.npy.ids.txt"]);
 }
+
+#[test]
+fn features_are_known_by_their_names() {
+    let folder = trained("");
+    let named = |header: &str, order: [usize; 3]| {
+        let row = |line: &str| {
+            let cells: Vec<&str> = line.split(',').collect();
+            format!("{},{},{},{}\n", cells[0], cells[order[0]], cells[order[1]], cells[order[2]])
+        };
+        format!("{header}\n{}", graphs::features().lines().map(row).collect::<String>())
+    };
+    folder.write("named.csv", named("id,a,b,c", [1, 2, 3]));
+    folder.write("moved.csv", named("id,c,a,b", [3, 1, 2]));
+    folder.write("other.csv", named("id,a,b,zebra", [1, 2, 3]));
+    folder.nigh(&format!("train edges.txt {FAST} --features named.csv --out of_features")).ok();
+    for file in ["named", "moved"] {
+        folder.nigh(&format!("embed of_features edges.txt --features {file}.csv --out {file}_vectors.csv -q")).ok();
+    }
+    assert_eq!(folder.text("named_vectors.csv"), folder.text("moved_vectors.csv"));
+    let line = "embed of_features edges.txt --out v.csv --features";
+    folder.refuses(&format!("{line} other.csv"), 1, &["feature `zebra` is new to the model", "a, b, c"]);
+    // Without names their order is taken for granted.
+    folder.nigh(&format!("{line} features.csv")).ok();
+}
+
+#[test]
+fn what_the_model_has_learnt_is_not_called_a_test() {
+    let folder = trained("");
+    folder.write("more.txt", graphs::edges() + "ada0 dee5\n");
+    let text = folder.nigh("evaluate model more.txt").ok();
+    assert!(text.contains("test, partly learnt"), "{text}");
+    assert_eq!(folder.nigh("evaluate model more.txt --json").json()["held_out"], false);
+    assert_eq!(folder.nigh("evaluate model edges.txt --json").json()["held_out"], true);
+}
+
+#[test]
+fn graphs_are_told_apart_by_their_signals_and_labels_that_nobody_asks_about_are_passed_over() {
+    let table: String = ["one", "two", "three", "four", "five"]
+        .iter()
+        .flat_map(|graph| graphs::edges().lines().map(|line| format!("{graph} {line}\n")).collect::<Vec<_>>())
+        .collect();
+    let folder = Folder::with(&[
+        ("several.txt", "graph source target\n".to_string() + &table),
+        ("edges.txt", graphs::edges()),
+        ("labels.csv", graphs::labels()),
+        ("others.csv", graphs::labels().replace("team", "crew")),
+    ]);
+    folder.nigh(&format!("train several.txt {FAST} --model smp-identity --out model")).ok();
+    folder.nigh("embed model several.txt --out vectors.csv -q").ok();
+    folder.nigh("embed model several.txt --out made/up/vectors.safetensors -q").ok();
+    let vector = |graph: &str| {
+        let text = folder.text("vectors.csv");
+        let start = format!("{graph},ada3,");
+        text.lines().find(|line| line.starts_with(&start)).unwrap()[start.len()..].to_string()
+    };
+    assert_ne!(vector("one"), vector("two"));
+    folder.nigh(&format!("train edges.txt --labels labels.csv {FAST} --out links")).ok();
+    folder.nigh("embed links edges.txt --labels others.csv --out v.npy -q").ok();
+}
+
+#[test]
+fn scores_that_are_no_numbers_are_no_result() {
+    let huge: String = graphs::people().iter().enumerate().map(|(at, id)| format!("{id},{}e21\n", at + 1)).collect();
+    let folder = Folder::with(&[("edges.txt", graphs::edges()), ("huge.csv", huge)]);
+    let line = "train edges.txt --features huge.csv --model gcn --epochs 5 --repeats 1 -q";
+    folder.refuses(line, 1, &["features are enormous"]);
+}

@@ -91,7 +91,8 @@ fn labels_that_do_not_fit_are_refused() {
         ("ada0,x\nada0,y\n", "node-classification", vec!["labels.csv:2:", "has a row already, on line 1"]),
         ("ada0,x\nada1\n", "node-classification", vec!["labels.csv:2:", "1 columns, but the lines above have 2"]),
         ("ada0,x,1\n", "node-classification", vec!["labels.csv:1:", "3 columns; expected an id and its label"]),
-        ("ada0,x\nada1,\n", "node-classification", vec!["labels.csv:2:", "column 2 is empty"]),
+        ("ada0,x\n,y\n", "node-classification", vec!["labels.csv:2:", "column 1 is empty"]),
+        ("ada0,x\nada1,\n", "node-classification", vec!["1 row of labels.csv has no label", "1 class"]),
         ("", "node-classification", vec!["labels.csv", "no labels"]),
         ("ada0,x\nada1,y\n", "node-classification", vec!["too small to split"]),
         ("ada0,x\nada1,x\nada2,x\n", "node-classification", vec!["1 class"]),
@@ -250,8 +251,6 @@ fn a_missing_file_of_another_kind_is_not_answered_with_advice_on_graphs() {
         "train edges.txt --labels missing.csv",
         "train edges.txt --config missing.toml",
         "predict model edges.txt --pairs missing.csv",
-        "embed model edges.txt --out missing/vectors.npy",
-        "predict model edges.txt --node ada0 --out missing/links.csv",
     ] {
         let answer = folder.nigh(line);
         assert_eq!(answer.code, Some(1), "{line}");
@@ -359,6 +358,9 @@ fn folders_above_the_output_are_made() {
     let folder = people();
     folder.nigh(&format!("train edges.txt {FAST} -q --out new/and/newer/")).ok();
     folder.nigh("evaluate new/and/newer edges.txt -q").ok();
+    folder.nigh("embed new/and/newer edges.txt -q --out vectors/of/mine.npy").ok();
+    folder.nigh("predict new/and/newer edges.txt -q --node ada0 --out links/of/hers.csv").ok();
+    assert!(folder.path("vectors/of/mine.npy").exists() && folder.path("links/of/hers.csv").exists());
     assert_eq!(std::fs::read_dir(folder.path("new/and")).unwrap().count(), 1);
 }
 

@@ -140,3 +140,47 @@ fn a_dataset_that_is_damaged_leaves_no_cache_file() {
     folder.refuses_with("data show email --data data", &[("HOME", &home)], 1, &says);
     assert!(!folder.path("home").exists());
 }
+
+/// What `data export` has of labels and features, and what was said on the way.
+fn exported(files: &[(&str, &str)], options: &str) -> (String, String, String) {
+    let folder = Folder::with(files);
+    let answer = folder.nigh(&format!("data export edges.csv {options} --out out"));
+    let read = |name: &str| if folder.path(name).exists() { folder.text(name) } else { String::new() };
+    (read("out/labels.csv"), read("out/features.csv"), answer.stderr.clone() + &answer.ok())
+}
+
+#[test]
+fn a_column_of_row_numbers_is_no_column_of_ids() {
+    // As pandas writes a table with its index.
+    let files = [
+        ("edges.csv", "source,target\n0,1\n1,2\n2,3\n"),
+        ("labels.csv", ",id,label\n0,3,red\n1,2,blue\n2,1,green\n3,0,\n"),
+        ("features.csv", "Unnamed: 0,id,height\n0,3,0.3\n1,2,0.2\n2,1,0.1\n3,0,0.5\n"),
+    ];
+    let shown = Folder::with(&files).nigh("data show edges.csv --labels labels.csv --features features.csv");
+    assert!(shown.stderr.contains("column 1 of labels.csv has no name and is not used"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("column 1 of features.csv has no name"), "{}", shown.stderr);
+    let (labels, ..) = exported(&files, "--labels labels.csv");
+    // An empty cell is no label.
+    assert_eq!(labels, "id,label\n1,green\n2,blue\n3,red\n");
+    // Without a better one it is.
+    let index = [files[0], ("labels.csv", ",label\n0,x\n1,y\n2,x\n3,y\n")];
+    assert_eq!(exported(&index, "--labels labels.csv").0, "id,label\n0,x\n1,y\n2,x\n3,y\n");
+}
+
+#[test]
+fn ids_are_found_wherever_their_column_stands() {
+    let edges = ("edges.csv", "ann,bob\nbob,cid\ncid,dan\n");
+    let labels = exported(&[edges, ("labels.csv", "label,id\nx,ann\ny,bob\nx,cid\ny,dan\n")], "--labels labels.csv").0;
+    assert_eq!(labels, "id,label\nann,x\nbob,y\ncid,x\ndan,y\n");
+    let features = "f1,node,f2\n1,ann,2\n3,bob,4\n5,cid,6\n7,dan,8\n";
+    let shown =
+        Folder::with(&[edges, ("features.csv", features)]).nigh("data show edges.csv --features features.csv --json");
+    assert_eq!(shown.json()["num_features"], 2);
+}
+
+#[test]
+fn lines_that_are_left_out_are_counted() {
+    let said = exported(&[("edges.csv", "# of mine\nsource,target\n#cats,#dogs\nann,#cats\nann,bob\n")], "").2;
+    assert!(said.contains("1 line that begins with # in edges.csv"), "{said}");
+}

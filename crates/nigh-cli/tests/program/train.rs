@@ -191,3 +191,11 @@ fn training_that_diverges_says_so_and_leaves_nothing() {
     let line = "train edges.txt --learning-rate 1e30 --epochs 10 --repeats 1 --checkpoint-every 1 --out model";
     folder.refuses(line, 1, &["diverged", "smaller learning-rate"]);
 }
+
+#[test]
+fn shares_can_be_had_where_the_paper_counts() {
+    let folder = Folder::new();
+    let line = "train communities --task node-classification --train-per-class 0 --epochs 2 --repeats 1 -q --json";
+    let config = folder.nigh(line).json()["config"].clone();
+    assert_eq!((&config["valid-per-class"], &config["test-per-class"]), (&0.into(), &0.into()));
+}

@@ -184,7 +184,8 @@ pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
     };
     let Header { name, class_names, notes, .. } = header;
     let (graph_names, cleaning) = (Vec::new(), None);
-    let dataset = Dataset { name, samples, graph_names, class_names, customs, given, notes, cleaning };
+    let feature_names = Vec::new();
+    let dataset = Dataset { name, samples, graph_names, class_names, feature_names, customs, given, notes, cleaning };
     dataset.check().ok()?;
     Some(dataset)
 }

@@ -9,7 +9,7 @@ use self::layout::{Layout, is_header};
 use super::ids::whole_number;
 use super::interner::Interner;
 use super::table::header_note;
-use super::text::{Block, Done, Parsed, Separator, Text, Wrong, line_text};
+use super::text::{Block, Done, Parsed, Separator, Text, Wrong, comments_note, line_text};
 use super::{Ids, Texts};
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Edges, Graph, build, build_mentioned, span};
@@ -232,6 +232,7 @@ fn read_integers(text: &Text, layout: &Layout, skip: usize) -> Result<Option<Edg
         return Ok(None);
     }
     let (edges, blocks) = read?;
+    let notes = comments_note(&text.path, &blocks).into_iter().collect();
     let num_edges: usize = blocks.into_iter().map(|block| block.result).sum();
     if span(&edges) > 4 * num_edges + (1 << 20) {
         // A table of all numbers up to the largest would be mostly holes.
@@ -239,7 +240,7 @@ fn read_integers(text: &Text, layout: &Layout, skip: usize) -> Result<Option<Edg
     }
     let (graph, cleaning, mentioned) = build_mentioned(edges)?;
     let ids = Ids::from_integers(mentioned.into_iter().map(i64::from).collect());
-    Ok(Some(EdgeList { ids, edges: Listed::Built(graph, cleaning), ..EdgeList::default() }))
+    Ok(Some(EdgeList { ids, edges: Listed::Built(graph, cleaning), notes, ..EdgeList::default() }))
 }
 
 /// Ids of any kind; if all are whole numbers they are put in order.
@@ -251,7 +252,9 @@ fn read_names(text: &Text, layout: &Layout, skip: usize) -> Result<EdgeList> {
     let (names, places) = merged(nodes);
     let (ids, order) = numbered(names);
     let of_piece: Vec<usize> = pieces.iter().map(|piece| piece.worker).collect();
+    let note = comments_note(&text.path, &pieces);
     let mut list = gathered(layout, pieces, graphs);
+    list.notes.extend(note);
     let place = |name: u32| order.as_ref().map_or(name, |order| order[name as usize]);
     let places: Vec<Vec<u32>> = places.into_iter().map(|places| places.into_iter().map(place).collect()).collect();
     if let Listed::Pieces(pieces, _) = &mut list.edges {

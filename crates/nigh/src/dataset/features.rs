@@ -62,6 +62,29 @@ impl Features {
         }
     }
 
+    /// Column `j` of the result is column `order[j]`; every column comes once.
+    pub(crate) fn permute_cols(&self, order: &[u32]) -> Features {
+        match self {
+            Features::Constant(rows) => Features::Constant(*rows),
+            Features::Dense(matrix) => {
+                let rows = (0..matrix.rows()).map(|row| matrix.row(row));
+                let data = rows.flat_map(|row| order.iter().map(|&column| row[column as usize])).collect();
+                Features::Dense(Matrix::from_data(matrix.rows(), order.len(), data).into())
+            }
+            Features::Sparse(matrix) => {
+                let mut place = vec![0u32; matrix.cols()];
+                order.iter().zip(0..).for_each(|(&column, at)| place[column as usize] = at);
+                let moved = |row: usize| {
+                    let mut row: Vec<_> = matrix.row(row).map(|(at, value)| (place[at as usize], value)).collect();
+                    row.sort_unstable_by_key(|entry| entry.0);
+                    row
+                };
+                let rows: Vec<_> = (0..matrix.rows()).map(moved).collect();
+                Features::Sparse(SparseMatrix::from_rows(&rows, order.len()).into())
+            }
+        }
+    }
+
     /// With one more row, of zeros.
     pub(crate) fn with_empty_row(self) -> Features {
         match self {

@@ -4,7 +4,7 @@ use super::edge_list::{self, EdgeColumns, EdgeList, Listed};
 use super::format::Format;
 use super::matrix_market::{self, Entries};
 use super::nodes::{self, NodeColumns, NodeRows, Nodes};
-use super::{Dataset, Features, Ids, Sample, Texts, names, node_link, scipy};
+use super::{Dataset, Features, Ids, Sample, Texts, few, names, node_link, scipy};
 use crate::error::{Error, Result};
 use crate::graph::Cleaning;
 use crate::report::table::counted;
@@ -60,9 +60,11 @@ impl Dataset {
             parts.iter_mut().zip(places).for_each(|(part, places)| part.tidied.add(part.edges.renumber(&places)));
         }
 
+        let mut feature_names = Vec::new();
         let features = match features {
-            Some(rows) => {
+            Some(mut rows) => {
                 notes.extend(rows.notes.iter().cloned());
+                feature_names = std::mem::take(&mut rows.columns);
                 let of_nodes = nodes.rows_of(&rows, true)?;
                 Some(nodes.features(rows, of_nodes)?)
             }
@@ -108,18 +110,12 @@ impl Dataset {
         notes.extend(super::remarks(cleaning));
         notes.extend(direction(cleaning, dataset.num_edges(), directed));
         if let Some(graphs) = &nodes.graphs {
-            notes.push(format!("{}: {}", counted(graphs.len(), "graph"), few(graphs)));
+            notes.push(format!("{}: {}", counted(graphs.len(), "graph"), few(graphs.iter())));
             dataset.graph_names = graphs.iter().map(String::from).collect();
         }
-        dataset.notes = notes;
+        (dataset.notes, dataset.feature_names) = (notes, feature_names);
         Ok(dataset)
     }
-}
-
-/// The first of many names.
-fn few(names: &Texts) -> String {
-    let shown: Vec<&str> = names.iter().take(5).collect();
-    format!("{}{}", shown.join(", "), if names.len() > shown.len() { ", ..." } else { "" })
 }
 
 /// That edges lose their direction, unless they have none.

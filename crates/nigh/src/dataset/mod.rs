@@ -63,6 +63,8 @@ pub struct Dataset {
     pub graph_names: Vec<String>,
     /// The word for each class.
     pub class_names: Vec<String>,
+    /// The word for each feature, where the user's file has them.
+    pub feature_names: Vec<String>,
     /// What the paper does on these data and nowhere else.
     pub customs: Customs,
     /// A split that everyone uses on these data, where there is one.
@@ -228,6 +230,7 @@ impl Dataset {
             samples: vec![sample],
             graph_names: Vec::new(),
             class_names: Vec::new(),
+            feature_names: Vec::new(),
             customs: Customs::default(),
             given: None,
             notes: Vec::new(),
@@ -247,8 +250,9 @@ impl Dataset {
     /// Several graphs, for inductive work.
     pub fn from_samples(name: &str, samples: Vec<Sample>, class_names: Vec<String>) -> Result<Dataset> {
         let (name, customs) = (name.to_string(), Customs::default());
-        let (graph_names, given, notes, cleaning) = (Vec::new(), None, Vec::new(), None);
-        let dataset = Dataset { name, samples, graph_names, class_names, customs, given, notes, cleaning };
+        let (graph_names, feature_names, given, notes) = (Vec::new(), Vec::new(), None, Vec::new());
+        let dataset =
+            Dataset { name, samples, graph_names, class_names, feature_names, customs, given, notes, cleaning: None };
         dataset.check()?;
         Ok(dataset)
     }
@@ -314,8 +318,8 @@ impl Dataset {
     /// of nodes that the model knows. Each known node keeps its signal, whatever the order of the lines in a file.
     pub fn aligned(&self, known: &Ids) -> Result<(Dataset, usize)> {
         let [sample] = &self.samples[..] else {
-            // Nodes of several graphs are known by their places.
-            return Ok((self.clone(), self.num_nodes()));
+            // Nodes of several graphs are known by their places, to a model of several graphs.
+            return Ok((self.clone(), if known.is_empty() { self.num_nodes() } else { 0 }));
         };
         let numbers = known.lookup();
         let mut order: Vec<(u32, u32)> = Vec::with_capacity(sample.ids.len());
@@ -364,6 +368,30 @@ impl Dataset {
             sample.labels = sample.labels.as_ref().map(renumbered);
         }
         self.class_names = class_names.to_vec();
+        Ok(self)
+    }
+
+    /// The same data with features in the order in which a model knows them. Without names on either side their order
+    /// is taken for granted.
+    pub fn with_features(mut self, known: &[String]) -> Result<Dataset> {
+        if self.feature_names.is_empty() || known.is_empty() || self.feature_names == known {
+            return Ok(self);
+        }
+        let wrong = |problem: String| Error::Data(format!("{}: {problem}", self.name));
+        if let Some(name) = self.feature_names.iter().find(|name| !known.contains(name)) {
+            return Err(wrong(format!("feature `{name}` is new to the model; it knows {}", few(known))));
+        }
+        let place = |name: &String| {
+            let mut places = self.feature_names.iter().enumerate().filter(|entry| entry.1 == name);
+            match (places.next(), places.next()) {
+                (Some((place, _)), None) => Ok(place as u32),
+                (None, _) => Err(wrong(format!("there is no feature `{name}`, which the model knows"))),
+                (Some(_), Some(_)) => Err(wrong(format!("two features are called `{name}`"))),
+            }
+        };
+        let order = known.iter().map(place).collect::<Result<Vec<u32>>>()?;
+        self.samples.iter_mut().for_each(|sample| sample.features = sample.features.permute_cols(&order));
+        self.feature_names = known.to_vec();
         Ok(self)
     }
 
@@ -419,4 +447,11 @@ fn remarks(cleaning: Cleaning) -> Vec<String> {
         remarks.push(format!("{} self loops were dropped; the operator gives every node its own", cleaning.self_loops));
     }
     remarks
+}
+
+/// The first of many names.
+pub(crate) fn few<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    let mut names = names.into_iter();
+    let shown: Vec<String> = names.by_ref().take(5).map(|name| name.as_ref().to_string()).collect();
+    format!("{}{}", shown.join(", "), if names.next().is_some() { ", ..." } else { "" })
 }

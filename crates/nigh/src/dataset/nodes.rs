@@ -32,6 +32,8 @@ pub(crate) struct NodeRows<T> {
     graphs: Option<Texts>,
     pub len: usize,
     pub rows: T,
+    /// What the columns of the rows are called, if they have names.
+    pub columns: Vec<String>,
     /// Whether nodes without a row have nothing but zeros.
     gaps: bool,
     pub notes: Vec<String>,
@@ -82,6 +84,8 @@ impl Source {
 
 const ID_WORDS: &[&str] =
     &["id", "ids", "node", "nodes", "node_id", "node_ids", "nodeid", "name", "index", "vertex", ""];
+/// Those that mean it: others may stand beside them for something else.
+const SURE_ID_WORDS: &[&str] = &["id", "ids", "node", "nodes", "node_id", "node_ids", "nodeid"];
 const GRAPH_WORDS: &[&str] = &["graph", "graph_id", "graph_indicator"];
 const LABEL_WORDS: &[&str] = &["label", "labels", "class", "category", "y", "group", "target"];
 const FEATURE_WORDS: &[&str] = &["feature", "feature_id", "column", "attribute", "term", "word", "token"];
@@ -108,7 +112,8 @@ fn open(
             return true;
         }
         let is_number = |field: &String| field.parse::<f32>().is_ok();
-        let worded = ID_WORDS.contains(&first[0].to_lowercase().as_str());
+        let is_one_of = |words: &[&str], field: &String| words.contains(&field.to_lowercase().as_str());
+        let worded = is_one_of(ID_WORDS, &first[0]) || first.iter().any(|field| is_one_of(SURE_ID_WORDS, field));
         let words = first.len() > 1 && !first[1..].iter().any(is_number);
         let over_numbers = second.is_some_and(|second| second.len() > 1 && second[1..].iter().all(is_number));
         let over_node = !is_number(&first[0]) && second.is_some_and(|second| is_node(&second[0]));
@@ -116,7 +121,10 @@ fn open(
     })?;
     let id = match &columns.id {
         Some(name) => table.find(name)?,
-        None => table.worded(ID_WORDS).unwrap_or(0),
+        None => {
+            let named = table.worded(SURE_ID_WORDS).or_else(|| table.worded(&ID_WORDS[..ID_WORDS.len() - 1]));
+            named.or_else(|| table.worded(ID_WORDS)).unwrap_or(0)
+        }
     };
     let graph = match &columns.graph {
         Some(name) => Some(table.find(name)?),
@@ -133,10 +141,11 @@ pub(crate) fn read_ids(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str
     let (table, id, graph) = open(path, "no nodes; expected a column of ids", columns, is_node)?;
     let names: Vec<usize> = [Some(id), graph].into_iter().flatten().collect();
     let read = table.read(&names, &[])?;
-    let notes = table.header_note().into_iter().collect();
+    let notes = table.header_note().into_iter().chain(read.notes).collect();
     let mut names = read.names.into_iter();
     let (ids, graphs, len) = (names.next(), names.next(), read.places.len());
-    Ok(NodeRows { source: Source::Table(table, read.places), ids, graphs, len, rows: (), gaps: true, notes })
+    let (source, columns) = (Source::Table(table, read.places), Vec::new());
+    Ok(NodeRows { source, ids, graphs, len, rows: (), columns, gaps: true, notes })
 }
 
 /// Reads features: `id, number, number, ...`; `id, feature, value` where a header says so; or arrays.
@@ -174,7 +183,8 @@ fn array_rows<T: Counted>(path: &Path, rows: T, ids: Option<Texts>) -> Result<No
         return Err(Error::file(path, "no rows; expected one per node"));
     }
     let source = Source::Array(path.to_path_buf());
-    Ok(NodeRows { source, ids, graphs: None, len, rows, gaps: false, notes: Vec::new() })
+    let (columns, notes) = (Vec::new(), Vec::new());
+    Ok(NodeRows { source, ids, graphs: None, len, rows, columns, gaps: false, notes })
 }
 
 /// Something with a number of rows.
@@ -248,8 +258,9 @@ fn sparse(path: &Path, mut rows: Vec<Vec<(u32, f32)>>, cols: usize) -> Result<Fe
 
 fn table_features(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str) -> bool) -> Result<NodeRows<Features>> {
     let (table, id, graph) = open(path, NO_FEATURES, columns, is_node)?;
-    let notes: Vec<String> = table.header_note().into_iter().collect();
-    let rest: Vec<usize> = (0..table.width).filter(|&at| at != id && Some(at) != graph).collect();
+    let mut notes: Vec<String> = table.header_note().into_iter().collect();
+    let (rest, left_out) = others(&table, id, graph);
+    notes.extend(left_out);
     if rest.is_empty() {
         return Err(table.first_error("has one column; expected an id and its features"));
     }
@@ -264,15 +275,33 @@ fn table_features(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str) -> 
     }
     let names: Vec<usize> = [Some(id), graph].into_iter().flatten().collect();
     let mut read = table.read(&names, &rest)?;
+    notes.append(&mut read.notes);
     let len = read.places.len();
     let width = read.width;
+    // A column of lists is several features, and has one name for all of them.
+    let columns = match &table.header {
+        Some(header) if width == rest.len() => rest.iter().map(|&at| header[at].clone()).collect(),
+        _ => Vec::new(),
+    };
     let rows = Features::from_matrix(Matrix::from_data(len, width, std::mem::take(&mut read.numbers)));
     let mut names = read.names.into_iter();
     let (ids, graphs) = (names.next(), graph.and_then(|_| names.next()));
     if len == 0 {
         return Err(Error::file(path, NO_FEATURES));
     }
-    Ok(NodeRows { source: Source::Table(table, read.places), ids, graphs, len, rows, gaps: false, notes })
+    let source = Source::Table(table, read.places);
+    Ok(NodeRows { source, ids, graphs, len, rows, columns, gaps: false, notes })
+}
+
+/// The columns that are neither id nor graph, and the remark on those that count rows.
+fn others(table: &Table, id: usize, graph: Option<usize>) -> (Vec<usize>, Option<String>) {
+    let nameless = table.nameless();
+    let is_other = |&at: &usize| at != id && Some(at) != graph;
+    let (left_out, rest): (Vec<usize>, Vec<usize>) =
+        (0..table.width).filter(is_other).partition(|at| nameless.contains(at));
+    let note =
+        left_out.first().map(|at| format!("column {} of {} has no name and is not used", at + 1, table.path.display()));
+    (rest, note)
 }
 
 /// Features that are mostly zero: `id, feature, value`. Features are numbered from zero, or named and then put in order.
@@ -285,24 +314,26 @@ fn triples(
     mut notes: Vec<String>,
 ) -> Result<NodeRows<Features>> {
     let names: Vec<usize> = [Some(id), Some(feature), graph].into_iter().flatten().collect();
-    let read = table.read(&names, &[value])?;
+    let mut read = table.read(&names, &[value])?;
+    notes.append(&mut read.notes);
     if read.places.is_empty() {
         return Err(Error::file(&table.path, "no rows; expected lines of an id, a feature and its value"));
     }
     let mut features = Interner::default();
-    let columns: Vec<u32> = read.names[1].iter().map(|name| features.number(name)).collect();
+    let of_values: Vec<u32> = read.names[1].iter().map(|name| features.number(name)).collect();
     let numbers: Option<Vec<usize>> = features.names().iter().map(column_number).collect();
     let mut sorted: Vec<u32> = (0..features.len() as u32).collect();
     sorted.sort_unstable_by_key(|&at| &features.names()[at as usize]);
-    let (places, width) = match numbers {
+    let (places, width, columns) = match numbers {
         Some(numbers) => {
             let width = numbers.iter().max().map_or(0, |largest| largest + 1);
-            (numbers, width)
+            (numbers, width, Vec::new())
         }
         None => {
             let mut places = vec![0; sorted.len()];
             sorted.iter().enumerate().for_each(|(place, &at)| places[at as usize] = place);
-            (places, sorted.len())
+            let columns = sorted.iter().map(|&at| features.names()[at as usize].to_string()).collect();
+            (places, sorted.len(), columns)
         }
     };
     if width > MAX_FEATURES {
@@ -320,7 +351,7 @@ fn triples(
             firsts.push(at);
             rows.len() - 1
         });
-        rows[row].push((places[columns[at] as usize] as u32, value));
+        rows[row].push((places[of_values[at] as usize] as u32, value));
     }
     for (row, &first) in rows.iter_mut().zip(&firsts) {
         row.sort_unstable_by_key(|entry| entry.0);
@@ -334,8 +365,8 @@ fn triples(
     let places = firsts.iter().map(|&at| read.places[at]).collect();
     notes.push(format!("features are sparse: {} values of {width} features", read.numbers.len()));
     let rows = sparse(&table.path, rows, width)?;
-    let len = rows.rows();
-    Ok(NodeRows { source: Source::Table(table, places), ids: Some(ids), graphs, len, rows, gaps: true, notes })
+    let (len, source) = (rows.rows(), Source::Table(table, places));
+    Ok(NodeRows { source, ids: Some(ids), graphs, len, rows, columns, gaps: true, notes })
 }
 
 fn column_number(name: &str) -> Option<usize> {
@@ -368,7 +399,7 @@ pub(crate) fn read_labels(
         Format::Text | Format::Columnar => {}
     }
     let (table, id, graph) = open(path, NO_LABELS, columns, is_node)?;
-    let rest: Vec<usize> = (0..table.width).filter(|&at| at != id && Some(at) != graph).collect();
+    let (rest, left_out) = others(&table, id, graph);
     let label = match (&columns.label, &rest[..]) {
         (Some(name), _) => table.find(name)?,
         (None, &[only]) => only,
@@ -381,15 +412,20 @@ pub(crate) fn read_labels(
         return Err(table.first_error(format!("column {} can't be two things at once", label + 1)));
     }
     let names: Vec<usize> = [Some(id), Some(label), graph].into_iter().flatten().collect();
-    let read = table.read(&names, &[])?;
+    let read = table.read_with_gaps(&names, &[], Some(label))?;
     if read.places.is_empty() {
         return Err(Error::file(path, NO_LABELS));
     }
-    let notes = table.header_note().into_iter().collect();
+    let mut notes: Vec<String> = table.header_note().into_iter().chain(left_out).chain(read.notes).collect();
+    let without = read.names[1].iter().filter(|label| label.is_empty()).count();
+    if without > 0 {
+        let (rows, have) = if without == 1 { ("row", "has") } else { ("rows", "have") };
+        notes.push(format!("{without} {rows} of {} {have} no label", path.display()));
+    }
     let mut names = read.names.into_iter();
     let (ids, rows, graphs) = (names.next(), names.next().unwrap_or_default(), names.next());
-    let len = read.places.len();
-    Ok(NodeRows { source: Source::Table(table, read.places), ids, graphs, len, rows, gaps: true, notes })
+    let (len, source) = (read.places.len(), Source::Table(table, read.places));
+    Ok(NodeRows { source, ids, graphs, len, rows, columns: Vec::new(), gaps: true, notes })
 }
 
 /// The nodes of the user's graphs; features may add some that have no edge.

@@ -77,6 +77,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Dataset> {
         samples: vec![sample],
         graph_names: Vec::new(),
         class_names: (0..num_classes).map(|class| class.to_string()).collect(),
+        feature_names: Vec::new(),
         customs: Customs::default(),
         given: Some(GivenSplit::Nodes([nodes(0..num_train), valid, test_ids])),
         notes,

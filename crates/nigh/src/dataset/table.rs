@@ -3,7 +3,7 @@
 use super::Texts;
 use super::columnar::{Batch, Column, Columnar};
 use super::format::Format;
-use super::text::{Parsed, Text, Wrong};
+use super::text::{Parsed, Text, Wrong, comments_note};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,8 @@ pub(crate) struct Rows {
     pub numbers: Vec<f32>,
     /// How many numbers there are in a row.
     pub width: usize,
+    /// Remarks on what was left out.
+    pub notes: Vec<String>,
 }
 
 impl Table {
@@ -98,13 +100,25 @@ impl Table {
 
     /// Reads columns of names and columns of numbers.
     pub fn read(&self, names: &[usize], numbers: &[usize]) -> Result<Rows> {
+        self.read_with_gaps(names, numbers, None)
+    }
+
+    /// As `read`; a column of names may have gaps, which are empty names.
+    pub fn read_with_gaps(&self, names: &[usize], numbers: &[usize], gaps: Option<usize>) -> Result<Rows> {
         match &self.content {
-            Content::Text(text) => self.read_text(text, names, numbers),
+            Content::Text(text) => self.read_text(text, names, numbers, gaps),
             Content::Columnar => self.read_columnar(names, numbers),
         }
     }
 
-    fn read_text(&self, text: &Text, names: &[usize], numbers: &[usize]) -> Result<Rows> {
+    /// The columns without a name in a table whose others have one: what programs write to count rows.
+    pub fn nameless(&self) -> Vec<usize> {
+        let is_nameless = |word: &String| word.is_empty() || word.starts_with("Unnamed:");
+        let header = self.header.as_deref().unwrap_or_default();
+        (0..header.len()).filter(|&at| is_nameless(&header[at])).collect()
+    }
+
+    fn read_text(&self, text: &Text, names: &[usize], numbers: &[usize], gaps: Option<usize>) -> Result<Rows> {
         let empty = || Rows { names: vec![Texts::default(); names.len()], width: numbers.len(), ..Rows::default() };
         let (_, blocks) = text.blocks(
             usize::from(self.header.is_some()),
@@ -114,12 +128,12 @@ impl Table {
                 for line in block.lines() {
                     let (at, line) = line?;
                     text.separator.split(line, &mut fields).map_err(|problem| Wrong::new(at, problem))?;
-                    self.row(&fields, at, names, numbers, &mut rows)?;
+                    self.row(&fields, at, names, numbers, gaps, &mut rows)?;
                 }
                 Ok(rows)
             },
         )?;
-        let mut all = empty();
+        let mut all = Rows { notes: comments_note(&self.path, &blocks).into_iter().collect(), ..empty() };
         all.numbers.reserve_exact(blocks.iter().map(|block| block.result.numbers.len()).sum());
         for block in blocks {
             all.places.extend(block.result.places.iter().map(|place| block.above + place));
@@ -192,6 +206,7 @@ impl Table {
         at: usize,
         names: &[usize],
         numbers: &[usize],
+        gaps: Option<usize>,
         rows: &mut Rows,
     ) -> Parsed<()> {
         let wrong = |problem: String| Err(Wrong::new(at, problem));
@@ -199,7 +214,7 @@ impl Table {
             return wrong(format!("{} columns, but the lines above have {}", fields.len(), self.width));
         }
         for (&column, all) in names.iter().zip(&mut rows.names) {
-            if fields[column].is_empty() {
+            if fields[column].is_empty() && gaps != Some(column) {
                 return wrong(format!("column {} is empty", column + 1));
             }
             all.push(&fields[column]);

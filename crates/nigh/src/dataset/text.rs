@@ -56,7 +56,16 @@ pub(crate) struct Done<T> {
     pub worker: usize,
     /// Lines of the file above the block.
     pub above: usize,
+    /// Lines in it that were left out as comments.
+    pub comments: usize,
     pub result: T,
+}
+
+/// The remark on lines that were left out.
+pub(crate) fn comments_note<T>(path: &Path, blocks: &[Done<T>]) -> Option<String> {
+    let count: usize = blocks.iter().map(|block| block.comments).sum();
+    let lines = if count == 1 { "1 line that begins".to_string() } else { format!("{count} lines that begin") };
+    (count > 0).then(|| format!("{lines} with # in {}, left out as a comment", path.display()))
 }
 
 /// What is wrong with a line of a block, counted from zero.
@@ -124,19 +133,20 @@ impl Text {
             let (mut worker, mut done, mut bytes) = (worker(), Vec::new(), Vec::new());
             while !stop.load(Ordering::Relaxed) {
                 let filled = blocks.lock().unwrap_or_else(PoisonError::into_inner).fill(&mut bytes);
-                let (index, lines, result) = match filled {
+                let (index, counts, result) = match filled {
                     Ok(None) => break,
                     Ok(Some(index)) => {
                         let block = Block { index, bytes: &bytes, skip: if index == 0 { skip } else { 0 } };
-                        (index, block.num_lines(), each(&mut worker, &block).map_err(Problem::Line))
+                        let counts = (block.num_lines(), block.num_comments());
+                        (index, counts, each(&mut worker, &block).map_err(Problem::Line))
                     }
                     // No block comes after it.
-                    Err(error) => (usize::MAX, 0, Err(Problem::Reading(error))),
+                    Err(error) => (usize::MAX, (0, 0), Err(Problem::Reading(error))),
                 };
                 if result.is_err() {
                     stop.store(true, Ordering::Relaxed);
                 }
-                done.push((index, lines, result));
+                done.push((index, counts, result));
             }
             (worker, done)
         };
@@ -144,14 +154,14 @@ impl Text {
         let mut done = Vec::new();
         for (number, (worker, blocks)) in rayon::broadcast(work).into_iter().enumerate() {
             workers.push(worker);
-            done.extend(blocks.into_iter().map(|(index, lines, result)| (index, number, lines, result)));
+            done.extend(blocks.into_iter().map(|(index, counts, result)| (index, number, counts, result)));
         }
         done.sort_unstable_by_key(|block| block.0);
         let mut above = blocks.into_inner().unwrap_or_else(PoisonError::into_inner).above;
         let mut results = Vec::with_capacity(done.len());
-        for (_, number, lines, result) in done {
+        for (_, number, (lines, comments), result) in done {
             match result {
-                Ok(result) => results.push(Done { worker: number, above, result }),
+                Ok(result) => results.push(Done { worker: number, above, comments, result }),
                 Err(Problem::Line(wrong)) => {
                     return Err(Error::line(&self.path, above + wrong.line + 1, wrong.problem));
                 }
@@ -298,6 +308,13 @@ impl<'a> Block<'a> {
         // In bytes, so that many are counted at once.
         let ends = |bytes: &[u8]| bytes.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>();
         self.bytes.chunks(255).map(|bytes| usize::from(ends(bytes))).sum()
+    }
+
+    /// Lines that begin with `#`. Above the content there are none any more.
+    fn num_comments(&self) -> usize {
+        let starts = self.bytes.iter().zip(self.bytes.get(1..).unwrap_or_default());
+        usize::from(self.bytes.first() == Some(&b'#'))
+            + starts.filter(|&(&end, &start)| end == b'\n' && start == b'#').count()
     }
 
     /// Lines of content with their numbers, counted from zero.

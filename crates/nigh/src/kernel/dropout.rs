@@ -218,6 +218,10 @@ impl Operation for ReluDropout {
             });
         }
     }
+
+    fn varies(&self) -> bool {
+        self.mask.rate > 0.0
+    }
 }
 
 simd! {

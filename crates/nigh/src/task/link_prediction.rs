@@ -1,7 +1,7 @@
 //! Link prediction: a tenth of the edges is held out for validation, a tenth for the test; messages pass over the rest.
 
 use super::negatives::{Rule, draw_once};
-use super::{NegativePairs, PairSampler, Part, Question, Split, Task, graphs_by_part, sizes};
+use super::{NegativePairs, PairSampler, Part, Question, Split, Task, graphs_by_part, in_graph, sizes};
 use crate::dataset::{Dataset, GivenPairs, GivenSplit, Sample};
 use crate::error::{Error, Result};
 use crate::model::View;
@@ -18,11 +18,12 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
     for (number, sample) in dataset.samples.iter().enumerate() {
         let mut edges: Vec<[u32; 2]> = sample.graph.edges().collect();
         seeds.rng(Purpose::Split, &[number as u64]).shuffle(&mut edges);
-        let what = if dataset.samples.len() > 1 { format!("edges of graph {number}") } else { "edges".into() };
-        let [train, valid, _] = sizes(edges.len(), config, &what)?;
+        let in_graph = |error| in_graph(dataset, number, error);
+        let [train, valid, _] = sizes(edges.len(), config, "edges").map_err(in_graph)?;
         let (train, rest) = edges.split_at(train);
         let (valid, test) = rest.split_at(valid);
-        held_out.push(Some(hold_out(sample, number as u64, [train, valid, test], config, seeds)?));
+        let parts = hold_out(sample, number as u64, [train, valid, test], config, seeds).map_err(in_graph)?;
+        held_out.push(Some(parts));
     }
     if let [only] = &mut held_out[..] {
         let [train, valid, test] = only.take().expect("every sample was split");

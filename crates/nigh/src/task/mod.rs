@@ -162,6 +162,16 @@ impl Split {
     }
 }
 
+/// The problem of one graph, by its name if there are others.
+fn in_graph(dataset: &Dataset, number: usize, error: Error) -> Error {
+    match error {
+        Error::Data(problem) if dataset.samples.len() > 1 => {
+            Error::Data(format!("graph {}: {problem}", dataset.graph_name(number)))
+        }
+        other => other,
+    }
+}
+
 /// The parts of the whole that a share makes, at least one each: `[train, valid, test]`.
 fn sizes(total: usize, config: &Config, what: &str) -> Result<[usize; 3]> {
     if total < 3 {

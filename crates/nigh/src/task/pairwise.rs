@@ -1,7 +1,9 @@
 //! Pairwise node classification: are two nodes of the same class? Message passing sees the whole graph.
 
 use super::negatives::Rule;
-use super::{NegativePairs, Negatives, PairSampler, Part, Question, Split, Task, graphs_by_part, labels_of, sizes};
+use super::{
+    NegativePairs, Negatives, PairSampler, Part, Question, Split, Task, graphs_by_part, in_graph, labels_of, sizes,
+};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::model::View;
@@ -30,17 +32,19 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
         let classes = nodes_by_class(labels);
         let num_classes = classes.iter().filter(|class| !class.is_empty()).count();
         if num_classes < 2 {
-            let number = if several { format!("graph {number}: ") } else { String::new() };
-            return Err(Error::Data(format!(
-                "{number}labelled nodes of {num_classes} class; pairs of different nodes need at least 2"
-            )));
+            let problem = format!("labelled nodes of {num_classes} class; pairs of different nodes need at least 2");
+            return Err(in_graph(dataset, number, Error::Data(problem)));
         }
+        let in_graph = |error| in_graph(dataset, number, error);
         let mut positive = match config.same_label_pairs.get() {
             SameLabelPairs::All => all_pairs(&classes),
-            SameLabelPairs::Sampled => sampled_pairs(&classes, sample.graph.num_edges(), (seeds, number as u64))?,
+            SameLabelPairs::Sampled => {
+                sampled_pairs(&classes, sample.graph.num_edges(), (seeds, number as u64)).map_err(in_graph)?
+            }
         };
         seeds.rng(Purpose::Split, &[number as u64]).shuffle(&mut positive);
-        let [train, valid, _] = sizes(positive.len(), config, "pairs of nodes with the same label")?;
+        let [train, valid, _] =
+            sizes(positive.len(), config, "pairs of nodes with the same label").map_err(in_graph)?;
         let (train, rest) = positive.split_at(train);
         let (valid, test) = rest.split_at(valid);
         let view: Arc<View> = Task::PairwiseNodeClassification.whole_view(sample, number as u64)?.into();

@@ -2,7 +2,7 @@
 //! out. There is nothing to hold out, so validation and test are the same questions.
 
 use super::negatives::{Rule, draw_once};
-use super::{NegativePairs, PairSampler, Part, Question, Split, Task};
+use super::{NegativePairs, PairSampler, Part, Question, Split, Task, in_graph};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::model::View;
@@ -15,10 +15,12 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
     for (number, sample) in dataset.samples.iter().enumerate() {
         let graph = &sample.graph;
         if graph.num_edges() == 0 {
-            return Err(Error::Data("the graph has no edge to reconstruct".into()));
+            let problem = Error::Data("there is no edge to reconstruct".into());
+            return Err(in_graph(dataset, number, problem));
         }
         if graph.num_non_edges() == 0 {
-            return Err(Error::Data("every pair of nodes is linked; there is no non-edge to compare with".into()));
+            let problem = Error::Data("every pair of nodes is linked; there is no non-edge to compare with".into());
+            return Err(in_graph(dataset, number, problem));
         }
         let view: Arc<View> = Task::GraphReconstruction.whole_view(sample, number as u64)?.into();
         let positive: Vec<[u32; 2]> = graph.edges().collect();

@@ -274,7 +274,12 @@ impl Config {
         }
         let [train, valid, test] = dataset.customs.per_class.unwrap_or([0, 0, 0]);
         self.train_per_class = self.train_per_class.or(train);
-        self.valid_per_class = self.valid_per_class.or(if train > 0 { valid } else { self.train_per_class.get() });
+        // Shares leave no counts to the others.
+        let (valid, test) = match self.train_per_class.get() {
+            0 => (0, 0),
+            asked => (if train > 0 { valid } else { asked }, test),
+        };
+        self.valid_per_class = self.valid_per_class.or(valid);
         self.test_per_class = self.test_per_class.or(test);
         let counts = [("valid-per-class", self.valid_per_class), ("test-per-class", self.test_per_class)];
         if let Some((name, count)) = counts.into_iter().find(|(_, count)| count.get() > 0)
@@ -336,9 +341,10 @@ impl Config {
             ("hops", self.hops, 64),
             ("width", self.width, 1 << 16),
             ("signal-dim", self.signal_dim, 1 << 16),
-            ("walk-length", self.walk_length, 1 << 16),
+            // The pairs of a walk are held at once.
+            ("walk-length", self.walk_length, 1 << 12),
             ("walks-per-node", self.walks_per_node, 1 << 16),
-            ("walk-context", self.walk_context, 1 << 16),
+            ("walk-context", self.walk_context, 1 << 12),
             ("walk-epochs", self.walk_epochs, 1 << 16),
             ("epochs", self.epochs, 1 << 24),
             ("evaluate-every", self.evaluate_every, 1 << 24),

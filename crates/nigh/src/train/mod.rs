@@ -202,12 +202,14 @@ fn storage_error(dataset: &Dataset, config: &Config) -> Option<StorageError> {
 }
 
 /// Trains one model on a split of your own making. The configuration must be resolved; `model` is at its start.
-pub fn train_on(split: Split, mut model: Model, config: &Config, observer: &mut dyn Observer) -> Result<(Run, Model)> {
+pub fn train_on(split: Split, model: Model, config: &Config, observer: &mut dyn Observer) -> Result<(Run, Model)> {
     on_the_pool(|| {
-        let mut trainer = Trainer::new(split, model.clone(), config, config.seed, observer);
+        let mut trainer = Trainer::new(split, model, config, config.seed, observer);
         while trainer.epoch < config.epochs {
             trainer.advance(0, observer)?;
         }
+        // With the weights of the decoder, which it may have been given without.
+        let mut model = trainer.model.clone();
         let (run, weights) = trainer.finish();
         observer.repeat(&run);
         model.weights.set_values(weights);
@@ -375,7 +377,7 @@ impl<'a> Trainer<'a> {
         let Config { repeats, epochs, evaluate_every, .. } = *self.config;
         // Some models are never better than after their first epoch: GAT on the links of a graph with good features.
         let due = self.epoch.is_multiple_of(evaluate_every) || self.epoch == 1 || self.epoch == epochs;
-        let evaluation = due.then(|| self.evaluate(loss));
+        let evaluation = due.then(|| self.evaluate(loss)).transpose()?;
         observer.epoch(&Progress { repeat, repeats, epoch: self.epoch, epochs, loss }, evaluation.as_ref());
         Ok(())
     }
@@ -481,7 +483,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// The metric on validation and test; remembers the weights if validation was never better.
-    fn evaluate(&mut self, loss: f64) -> Evaluation {
+    fn evaluate(&mut self, loss: f64) -> Result<Evaluation> {
         let mut values: [Vec<f64>; 2] = Default::default();
         let num_parts = if self.config.task.holds_out() { 2 } else { 1 };
         for (at, recording) in self.recordings.iter_mut().enumerate() {
@@ -495,7 +497,7 @@ impl<'a> Trainer<'a> {
             for (part, parts) in [(1, &self.split.valid), (2, &self.split.test)].into_iter().take(num_parts) {
                 for (number, _) in asked(part) {
                     let asked = &parts[number];
-                    values[part - 1].push(judge(self.config, asked, h, self.judge.as_mut(), &self.model));
+                    values[part - 1].push(judge(self.config, asked, h, self.judge.as_mut(), &self.model)?);
                 }
             }
         }
@@ -507,7 +509,7 @@ impl<'a> Trainer<'a> {
             let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
             self.best = Some(Best { epoch: self.epoch, valid, test, weights });
         }
-        evaluation
+        Ok(evaluation)
     }
 
     fn finish(self) -> (Run, Vec<Matrix>) {
@@ -552,10 +554,19 @@ fn draw_negatives(
 }
 
 /// The metric of one part, given the representations.
-fn judge(config: &Config, part: &Part, h: &Matrix, decoder: Option<&mut PairDecoder>, model: &Model) -> f64 {
+fn judge(config: &Config, part: &Part, h: &Matrix, decoder: Option<&mut PairDecoder>, model: &Model) -> Result<f64> {
     let metric = config.metric.get();
-    match &part.question {
+    // What can't be compared would be ranked by accident.
+    let check = |scores: &[f32]| match scores.iter().find(|score| !score.is_finite()) {
+        None => Ok(()),
+        Some(score) => Err(Error::Data(format!(
+            "a score is {score}: training diverged, or features are enormous; a smaller learning-rate, clip-norm = 1 or \
+             scaled features help"
+        ))),
+    };
+    Ok(match &part.question {
         Question::Nodes { nodes, labels } => {
+            nodes.iter().try_for_each(|&i| check(h.row(i as usize)))?;
             let predictions: Vec<u32> = nodes.iter().map(|&i| softmax::most_likely(h.row(i as usize))).collect();
             metric.of_classes(labels, &predictions)
         }
@@ -565,20 +576,19 @@ fn judge(config: &Config, part: &Part, h: &Matrix, decoder: Option<&mut PairDeco
             let graph = part.view.operator.graph();
             let positive = decoder.scores(graph, h, positive, &model.weights).to_vec();
             let negative = decoder.scores(graph, h, negative, &model.weights);
+            check(&positive)?;
+            check(negative)?;
             metric.of_pairs(&positive, negative)
         }
-    }
+    })
 }
 
 /// The metric of a trained model on given parts, each seen through its own view.
-pub fn evaluate(model: &mut Model, config: &Config, parts: &[Part], draw: u64) -> f64 {
+pub fn evaluate(model: &mut Model, config: &Config, parts: &[Part], draw: u64) -> Result<f64> {
     let mut decoder = config.task.asks_pairs().then(|| PairDecoder::new(config.decoder.get(), model));
-    let values: Vec<f64> = parts
-        .iter()
-        .map(|part| {
-            let h = model.represent(&part.view, draw);
-            judge(config, part, &h, decoder.as_mut(), model)
-        })
-        .collect();
-    mean_and_std(&values).0
+    let values = parts.iter().map(|part| {
+        let h = model.represent(&part.view, draw);
+        judge(config, part, &h, decoder.as_mut(), model)
+    });
+    Ok(mean_and_std(&values.collect::<Result<Vec<f64>>>()?).0)
 }

@@ -2,6 +2,7 @@
 
 use super::Trained;
 use crate::report::table::{counted, percent};
+use crate::source::Source;
 
 /// A page of Markdown that is the same for the same training.
 pub(super) fn card(trained: &Trained) -> String {
@@ -14,6 +15,18 @@ pub(super) fn card(trained: &Trained) -> String {
         None => String::new(),
         Some(error) => format!("| hops | stored as {}, {error} |\n", config.hop_storage),
     };
+    let architecture = trained.model().architecture();
+    let signal = if architecture.uses(Source::Signal) {
+        format!("| signal | {}, d = {}, {} |\n", config.signal, config.signal_dim, config.refresh)
+    } else {
+        String::new()
+    };
+    let asked = if config.task.asks_pairs() { " --pairs PAIRS" } else { "" };
+    let given = if config.task.uses_features() && architecture.uses(Source::Features) && summary.num_features > 0 {
+        "\n\nA graph of your own needs its `--features FILE` each time."
+    } else {
+        ""
+    };
     format!(
         "# {model} for {task} on {dataset}\n\n\
          {parameters} parameters, trained by nigh {version} on {nodes} and {edges} with {features} per \
@@ -23,7 +36,7 @@ pub(super) fn card(trained: &Trained) -> String {
          | {metric}, test, this model (seed {seed}) | {test} % |\n\
          | {metric}, validation, this model | {valid} % at epoch {epoch} |\n\
          | protocol | {protocol}, decoder {decoder} |\n\
-         | signal | {signal}, d = {dim}, {refresh} |\n\
+         {signal}\
          {hops}\
          | graph | `{graph}` |\n\
          | split | `{split}` |\n\n\
@@ -31,8 +44,8 @@ pub(super) fn card(trained: &Trained) -> String {
          ```\n\
          nigh evaluate FOLDER GRAPH\n\
          nigh embed FOLDER GRAPH --out vectors.npy\n\
-         nigh predict FOLDER GRAPH\n\
-         ```\n\n\
+         nigh predict FOLDER GRAPH{asked}\n\
+         ```{given}\n\n\
          `config.toml` has every setting, `model.json` the figures of every repeat.\n",
         model = config.model,
         task = config.task,
@@ -52,9 +65,6 @@ pub(super) fn card(trained: &Trained) -> String {
         epoch = run.best_epoch,
         protocol = config.protocol,
         decoder = if config.task.asks_pairs() { config.decoder.to_string() } else { "softmax".into() },
-        signal = config.signal,
-        dim = config.signal_dim,
-        refresh = config.refresh,
         graph = summary.graph,
         split = run.split,
     )

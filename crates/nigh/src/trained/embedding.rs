@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Matrix;
 use crate::report::records::{Records, Values};
 use crate::tensors::{self, Tensors};
+use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -113,12 +114,11 @@ impl Embedding {
 
     fn to_safetensors(&self) -> Vec<u8> {
         let tensors = Tensors::from([("embedding".to_string(), self.matrix.clone())]);
-        let list = |names: &[String]| serde_json::to_string(names).expect("names can be written");
-        let ids = list(&self.ids.iter().map(String::from).collect::<Vec<_>>());
-        let graphs = self.graphs.as_ref().map(|graphs| list(graphs));
-        let mut notes = vec![("ids", ids.as_str())];
-        notes.extend(graphs.as_ref().map(|graphs| ("graphs", graphs.as_str())));
-        tensors::to_bytes(&tensors, &notes)
+        let ids = match &self.graphs {
+            None => self.ids.iter().map(|id| json!(id)).collect::<Vec<_>>(),
+            Some(graphs) => graphs.iter().zip(self.ids.iter()).map(|(graph, id)| json!([graph, id])).collect(),
+        };
+        tensors::to_bytes(&tensors, &[("ids", &serde_json::Value::from(ids).to_string())])
     }
 }
 
@@ -158,5 +158,10 @@ mod tests {
         assert_eq!(tensors["embedding"], example().matrix);
         let ids: Vec<String> = serde_json::from_str(&notes["ids"]).unwrap();
         assert_eq!(ids, ["a", "Paris, \"F\""]);
+        // Of several graphs with the graph in front.
+        let several = Embedding::of_graphs(vec![("one".into(), example()), ("two".into(), example())]);
+        let (tensors, notes) = tensors::from_bytes(&several.to_safetensors()).unwrap();
+        let ids: Vec<[String; 2]> = serde_json::from_str(&notes["ids"]).unwrap();
+        assert_eq!((tensors["embedding"].rows(), &ids[2]), (4, &["two".to_string(), "a".to_string()]));
     }
 }

@@ -46,6 +46,9 @@ pub struct Summary {
     pub num_features: usize,
     /// The word for each class.
     pub class_names: Vec<String>,
+    /// The word for each feature, where the user's file had them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feature_names: Vec<String>,
     /// Nodes of the largest graph, which is how many can be known by their ids.
     #[serde(default)]
     pub largest_graph: usize,
@@ -80,6 +83,8 @@ pub struct Verdict {
     pub test: f64,
     /// Whether graph and split are those of the training.
     pub same_split: bool,
+    /// Whether the model has met nothing of what it is asked: not if some nodes are known and the split is another.
+    pub held_out: bool,
 }
 
 /// A node and its class.
@@ -114,6 +119,7 @@ impl Trained {
             num_edges: dataset.num_edges(),
             num_features: dataset.samples[0].features.count(),
             class_names: dataset.class_names.clone(),
+            feature_names: dataset.feature_names.clone(),
             largest_graph: Counts::of(dataset).nodes,
             graph: graph_digest(dataset),
             mean,
@@ -143,6 +149,11 @@ impl Trained {
     /// The data as this model sees them: known nodes in their old places, classes by their old numbers. Remarks on
     /// what is new come along.
     pub fn align(&self, dataset: &Dataset) -> Result<(Dataset, Vec<String>)> {
+        self.align_and_count(dataset).map(|(aligned, notes, _)| (aligned, notes))
+    }
+
+    /// As `align`, with the number of nodes that the model knows by their ids.
+    fn align_and_count(&self, dataset: &Dataset) -> Result<(Dataset, Vec<String>, usize)> {
         let (expected, got) = (self.summary.num_features, dataset.samples[0].features.count());
         let architecture = self.model.architecture();
         if self.config.task.uses_features() && architecture.uses(Source::Features) && expected != got {
@@ -153,7 +164,10 @@ impl Trained {
                 if got == 0 { "none".to_string() } else { got.to_string() },
             )));
         }
-        let (aligned, num_known) = dataset.aligned(&self.ids)?;
+        let (mut aligned, num_known) = dataset.aligned(&self.ids)?;
+        if self.config.task.uses_features() && architecture.uses(Source::Features) {
+            aligned = aligned.with_features(&self.summary.feature_names)?;
+        }
         let num_new = aligned.num_nodes() - num_known;
         let mut notes = Vec::new();
         let (memory, remedy) = match self.model.shape().refresh {
@@ -177,35 +191,56 @@ impl Trained {
                 aligned.num_nodes()
             ));
         }
-        let aligned = if aligned.class_names.is_empty() || self.summary.class_names.is_empty() {
-            aligned
-        } else {
-            aligned.with_classes(&self.summary.class_names)?
-        };
-        Ok((aligned, notes))
+        // Pairs of nodes are compared by their labels whatever these are called.
+        if self.config.task == Task::NodeClassification && !aligned.class_names.is_empty() {
+            aligned = aligned.with_classes(&self.summary.class_names)?;
+        }
+        Ok((aligned, notes, if self.ids.is_empty() { 0 } else { num_known }))
     }
 
     /// Passes messages over all of a graph; answers are asked of the result.
     pub fn over(&mut self, dataset: &Dataset) -> Result<Applied<'_>> {
         if dataset.samples.len() != 1 {
-            return Err(Error::Data(format!("{} graphs; one at a time can be asked", dataset.samples.len())));
+            let count = dataset.samples.len();
+            return Err(Error::Data(format!("{count} graphs; one at a time can be asked, from a file of its own")));
         }
-        self.over_one_of(dataset, 1)
-    }
-
-    /// As `over`, of one graph out of so many.
-    fn over_one_of(&mut self, dataset: &Dataset, num_graphs: usize) -> Result<Applied<'_>> {
         let (aligned, mut notes) = self.align(dataset)?;
-        // A graph that was one of several has no digest of its own.
-        if num_graphs == 1 && graph_digest(&aligned) != self.summary.graph {
+        if graph_digest(&aligned) != self.summary.graph {
             notes.push(format!(
                 "not the graph of the training, which had {} and {}",
                 counted(self.summary.num_nodes, "node"),
                 counted(self.summary.num_edges, "edge"),
             ));
         }
-        let sample = aligned.samples.into_iter().next().expect("one graph");
-        let view = self.config.task.whole_view(&sample, 0)?;
+        self.apply(aligned.samples.into_iter().next().expect("one graph"), 0, notes)
+    }
+
+    /// As `over`, of every graph in turn.
+    pub fn over_each(
+        &mut self,
+        dataset: &Dataset,
+        mut each: impl FnMut(usize, Applied<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if dataset.samples.len() == 1 {
+            return each(0, self.over(dataset)?);
+        }
+        // A model of several graphs knows nodes by their places in all of them; one of a single graph by their ids.
+        let mut whole = if self.ids.is_empty() { Some(self.align(dataset)?) } else { None };
+        for (number, graph) in dataset.graphs().enumerate() {
+            let (sample, notes) = match &mut whole {
+                Some((aligned, notes)) => (aligned.samples[number].clone(), std::mem::take(notes)),
+                None => {
+                    let (aligned, notes) = self.align(&graph)?;
+                    (aligned.samples.into_iter().next().expect("one graph"), notes)
+                }
+            };
+            each(number, self.apply(sample, number as u64, notes)?)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, sample: Sample, number: u64, notes: Vec<String>) -> Result<Applied<'_>> {
+        let view = self.config.task.whole_view(&sample, number)?;
         let draw = self.run().best_epoch as u64;
         let h = self.model.represent(&view, draw);
         if h.data().iter().any(|value| !value.is_finite()) {
@@ -226,12 +261,12 @@ impl Trained {
             return Err(Error::Data(format!("{model} counts in the graph; it has no representations to write")));
         }
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
-        for (number, graph) in dataset.graphs().enumerate() {
-            let applied = self.over_one_of(&graph, dataset.samples.len())?;
+        self.over_each(dataset, |number, applied| {
             let new: Vec<String> = applied.notes.iter().filter(|note| !notes.contains(*note)).cloned().collect();
             notes.extend(new);
             parts.push((dataset.graph_name(number), applied.into_embedding()));
-        }
+            Ok(())
+        })?;
         match parts.len() {
             1 => Ok((parts.remove(0).1, notes)),
             _ => Ok((Embedding::of_graphs(parts), notes)),
@@ -240,18 +275,20 @@ impl Trained {
 
     /// Splits the data as the training did and measures again. Held-out edges stay out of message passing.
     pub fn evaluate(&mut self, dataset: &Dataset) -> Result<(Verdict, Vec<String>)> {
-        let (aligned, mut notes) = self.align(dataset)?;
+        let (aligned, mut notes, num_known) = self.align_and_count(dataset)?;
         let split = self.config.task.split(&aligned, &self.config, Seeds::new(self.run().seed))?;
         let same_split = split.digest() == self.run().split;
+        let held_out = same_split || num_known == 0;
         if !same_split {
             let problem =
                 "these are not the graph, features and labels of the training: measured on a split of their own";
-            notes.push(problem.into());
+            let warning = if held_out { "" } else { ", of which the model has learnt most: no held-out figures" };
+            notes.push(format!("{problem}{warning}"));
         }
         let draw = self.run().best_epoch as u64;
-        let valid = train::evaluate(&mut self.model, &self.config, &split.valid, draw);
-        let test = train::evaluate(&mut self.model, &self.config, &split.test, draw);
-        Ok((Verdict { valid, test, same_split }, notes))
+        let valid = train::evaluate(&mut self.model, &self.config, &split.valid, draw)?;
+        let test = train::evaluate(&mut self.model, &self.config, &split.test, draw)?;
+        Ok((Verdict { valid, test, same_split, held_out }, notes))
     }
 }
 
@@ -278,6 +315,7 @@ impl Applied<'_> {
         if !task.asks_pairs() {
             return Err(Error::Data(format!("the model was trained for {task}; it has no scores for pairs")));
         }
+        pairs.iter().flatten().try_for_each(|&node| self.check(node))?;
         let model = &mut self.trained.model;
         let mut decoder = PairDecoder::new(self.trained.config.decoder.get(), model);
         Ok(decoder.scores(&self.sample.graph, &self.h, pairs, &model.weights).to_vec())
@@ -285,6 +323,7 @@ impl Applied<'_> {
 
     /// The most likely links of a node, best first.
     pub fn links(&mut self, node: u32, top: usize, existing: bool) -> Result<Vec<Link>> {
+        self.check(node)?;
         let n = self.sample.graph.num_nodes() as u32;
         let graph = self.sample.graph.clone();
         let others = (0..n).filter(|&other| other != node && (existing || !graph.has_edge(node, other)));
@@ -298,6 +337,13 @@ impl Applied<'_> {
         links.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.node.cmp(&b.node)));
         links.truncate(top);
         Ok(links)
+    }
+
+    fn check(&self, node: u32) -> Result<()> {
+        match self.sample.graph.num_nodes() {
+            n if (node as usize) < n => Ok(()),
+            n => Err(Error::Data(format!("node {node} is not in the graph, whose {n} nodes are counted from zero"))),
+        }
     }
 
     /// The most likely class of every node.
