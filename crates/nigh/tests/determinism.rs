@@ -42,6 +42,17 @@ fn the_pair_predictor_and_batches_give_the_same_bits() {
 }
 
 #[test]
+fn nodes_in_another_order_and_batches_of_few_of_them_give_the_same_bits_and_learn() {
+    // Large enough to be put in order, batches small enough to leave most nodes out.
+    let dataset = of_size(10_000, 30_000);
+    let batches = Config { decoder: Auto::Is(Decoder::HadamardMlp), batch_size: Auto::Is(1000), ..short() };
+    let config = Config { epochs: 20, evaluate_every: 20, ..batches };
+    let outcomes = [1, 4].map(|threads| on(threads, &dataset, &config));
+    assert_same(&outcomes[0], &outcomes[1], "small batches");
+    assert!(outcomes[0].runs[0].test > 0.7, "{}", outcomes[0].runs[0].test);
+}
+
+#[test]
 fn another_seed_gives_other_bits() {
     let dataset = Dataset::built_in("communities").unwrap();
     let first = train(&dataset, &short(), &mut Silent, None).unwrap();
@@ -102,11 +113,15 @@ fn short() -> Config {
     Config { epochs: 6, repeats: 1, evaluate_every: 2, walk_length: 20, walks_per_node: 2, ..Config::default() }
 }
 
-/// Large enough for every kernel to take its parallel path, with sparse features and labels.
+/// Large enough for the kernels to take their parallel paths, with sparse features and labels.
 fn large() -> Dataset {
-    let drawn = generate::power_law(&PowerLaw::new(4000, 20_000), 1).unwrap();
+    of_size(4000, 20_000)
+}
+
+fn of_size(nodes: usize, edges: usize) -> Dataset {
+    let drawn = generate::power_law(&PowerLaw::new(nodes, edges), 1).unwrap();
     let mut rng = Seeds::new(1).rng(nigh::Purpose::Generate, &[7]);
-    let features = Matrix::from_fn(4000, 60, |_, _| if rng.below(10) == 0 { 1.0 } else { 0.0 });
+    let features = Matrix::from_fn(nodes, 60, |_, _| if rng.below(10) == 0 { 1.0 } else { 0.0 });
     let labels: Vec<u32> = drawn.labels.iter().map(|label| label % 4).collect();
     let mut dataset = Dataset::from_graph("large", drawn.graph);
     dataset.samples[0].features = Features::from_matrix(features);
