@@ -605,6 +605,10 @@ pub struct Predict {
     #[arg(long, value_name = "ID")]
     pub node: Option<String>,
 
+    /// The graph of these pairs, or of this node, where there are several
+    #[arg(long, value_name = "NAME")]
+    pub in_graph: Option<String>,
+
     /// How many links to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "node", value_parser = whole_number, allow_negative_numbers = true)]
     pub top: usize,

@@ -20,6 +20,9 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     if !task.asks_pairs() && (options.pairs.is_some() || options.node.is_some()) {
         return Err(WrongUsage(format!("a {task} model gives labels; leave out --pairs and --node")).into());
     }
+    if !task.asks_pairs() && options.in_graph.is_some() {
+        return Err(WrongUsage(format!("a {task} model answers for all graphs; leave out --in-graph")).into());
+    }
     if options.node.is_some() && options.top == 0 {
         return Err(Error::setting("top", 0, "expected 1 or more").into());
     }
@@ -30,9 +33,9 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     let dataset = load(&options.data, quiet)?;
     let records = match (&options.pairs, &options.node) {
         (None, None) => classes(&mut trained, &dataset, quiet)?,
-        (Some(path), _) => pairs(&mut applied(&mut trained, &dataset, quiet)?, path)?,
+        (Some(path), _) => pairs(&mut applied(&mut trained, &dataset, options, quiet)?, path)?,
         (None, Some(name)) => {
-            let mut applied = applied(&mut trained, &dataset, quiet)?;
+            let mut applied = applied(&mut trained, &dataset, options, quiet)?;
             let links = links(&mut applied, name, options)?;
             let ids = &applied.sample.ids;
             if options.out.is_none() {
@@ -55,8 +58,20 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     }
 }
 
-fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, quiet: bool) -> Result<Applied<'a>> {
-    let applied = trained.over(dataset)?;
+fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Applied<'a>> {
+    let names: Vec<String> = (0..dataset.samples.len()).map(|number| dataset.graph_name(number)).collect();
+    let number = match (&options.in_graph, &names[..]) {
+        (None, [_]) => 0,
+        (None, several) => {
+            let problem = format!("{} graphs; --in-graph NAME says which one is asked", several.len());
+            return Err(WrongUsage(problem).into());
+        }
+        (Some(name), _) => {
+            let unknown = || Error::UnknownName { kind: "graph", name: name.clone(), known: names.clone() };
+            names.iter().position(|known| known == name).ok_or_else(unknown)?
+        }
+    };
+    let applied = trained.over_graph(dataset, number)?;
     say(&applied.notes, quiet);
     Ok(applied)
 }
@@ -90,7 +105,8 @@ fn links(applied: &mut Applied<'_>, name: &str, options: &Predict) -> Result<Vec
 
 /// Links for people.
 fn look(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> String {
-    let mut heading = vec!["node", decoder];
+    // Heuristics count in the graph; what they count is a score like any other.
+    let mut heading = vec!["node", if decoder == "graph" { "score" } else { decoder }];
     heading.extend(existing.then_some("exists"));
     let mut table = Table::new(&heading);
     for link in links {

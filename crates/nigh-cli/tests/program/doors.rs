@@ -68,6 +68,15 @@ fn several_graphs_come_in_one_table_and_go_out_in_one() {
     assert!(csv.starts_with("graph,id,h0,") && csv.contains("\nnorth,ada0,") && csv.contains("\nwest,dee7,"));
     assert!(folder.text("vectors.npy.ids.txt").starts_with("north\tada0\n"));
     assert!(folder.text("vectors.vec").starts_with("128 32\nnorth/ada0 "));
+    folder.write("pairs.csv", "ada0,ada7\nada0,dee3\n");
+    folder.refuses("predict model edges.csv --pairs pairs.csv", 2, &["4 graphs", "--in-graph"]);
+    folder.refuses("predict model edges.csv --pairs pairs.csv --in-graph nort", 1, &["nort", "north"]);
+    let scores =
+        |graph: &str| folder.nigh(&format!("predict model edges.csv --pairs pairs.csv --in-graph {graph} -q")).ok();
+    // The same edges, another draw of the signal.
+    assert_eq!(scores("north").lines().count(), 3);
+    assert_ne!(scores("north"), scores("south"));
+    assert!(folder.nigh("predict model edges.csv --node ada0 --in-graph west -q").ok().contains("ada"));
 }
 
 #[test]
@@ -183,4 +192,18 @@ fn ids_are_found_wherever_their_column_stands() {
 fn lines_that_are_left_out_are_counted() {
     let said = exported(&[("edges.csv", "# of mine\nsource,target\n#cats,#dogs\nann,#cats\nann,bob\n")], "").2;
     assert!(said.contains("1 line that begins with # in edges.csv"), "{said}");
+}
+
+#[test]
+fn a_first_line_that_may_be_a_header_is_pointed_out() {
+    let said = exported(&[("edges.csv", "person_a,person_b\nann,bob\nbob,cid\n")], "").2;
+    assert!(said.contains("`person_a,person_b`, was read as an edge") && said.contains("--source"), "{said}");
+    let said = exported(&[("edges.csv", "ann,bob\nbob,cid\n")], "").2;
+    assert!(!said.contains("was read as an edge"), "{said}");
+}
+
+#[test]
+fn an_id_that_no_line_can_hold_is_refused() {
+    let graph = r#"{"nodes": [{"id": "a\nb"}, {"id": "c"}], "links": [{"source": "a\nb", "target": "c"}]}"#;
+    Folder::with(&[("graph.json", graph)]).refuses("data show graph.json", 1, &["line break", "a\\nb"]);
 }

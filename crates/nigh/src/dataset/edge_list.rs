@@ -130,10 +130,25 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
     match header {
         Some([first, second]) if is_edge_after_all(&mut list, first, second) => {}
         Some(_) => list.notes.push(header_note(&text)),
+        None if first_is_apart(&list) => list.notes.push(format!(
+            "line {} of {}, `{}`, was read as an edge, and nothing else has its nodes; if it is a header, --source and \
+             --target name its columns",
+            first.number,
+            path.display(),
+            first.text.trim()
+        )),
         None => {}
     }
     list.notes.extend(remarks);
     Ok(list)
+}
+
+/// Whether the names of the first line stand nowhere else, as those of a header do.
+fn first_is_apart(list: &EdgeList) -> bool {
+    let (Ids::Names(_), Listed::Pieces(pieces, _)) = (&list.ids, &list.edges) else { return false };
+    let mut edges = pieces.iter().flatten().peekable();
+    let Some(&first) = edges.next() else { return false };
+    edges.peek().is_some() && !edges.any(|edge| edge.iter().any(|end| first.contains(end)))
 }
 
 /// Words that name nodes further down were no header after all.

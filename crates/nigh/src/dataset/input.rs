@@ -87,6 +87,15 @@ impl Dataset {
             class_names = names;
         }
 
+        let mut names = nodes.ids.iter().filter_map(|ids| match ids {
+            Ids::Names(names) => Some(names),
+            _ => None,
+        });
+        if let Some(name) = names.find_map(|names| names.iter().find(|name| name.contains(['\n', '\r']))) {
+            let problem = format!("node {name:?} has a line break in its id, which no table of lines can hold");
+            return Err(Error::file(path, problem));
+        }
+
         let mut cleaning = Cleaning::default();
         let mut samples = Vec::new();
         for (number, (part, ids)) in parts.into_iter().zip(nodes.ids).enumerate() {

@@ -201,8 +201,7 @@ impl Trained {
     /// Passes messages over all of a graph; answers are asked of the result.
     pub fn over(&mut self, dataset: &Dataset) -> Result<Applied<'_>> {
         if dataset.samples.len() != 1 {
-            let count = dataset.samples.len();
-            return Err(Error::Data(format!("{count} graphs; one at a time can be asked, from a file of its own")));
+            return Err(Error::Data(format!("{} graphs; one at a time can be asked", dataset.samples.len())));
         }
         let (aligned, mut notes) = self.align(dataset)?;
         if graph_digest(&aligned) != self.summary.graph {
@@ -221,22 +220,25 @@ impl Trained {
         dataset: &Dataset,
         mut each: impl FnMut(usize, Applied<'_>) -> Result<()>,
     ) -> Result<()> {
-        if dataset.samples.len() == 1 {
-            return each(0, self.over(dataset)?);
-        }
-        // A model of several graphs knows nodes by their places in all of them; one of a single graph by their ids.
-        let mut whole = if self.ids.is_empty() { Some(self.align(dataset)?) } else { None };
-        for (number, graph) in dataset.graphs().enumerate() {
-            let (sample, notes) = match &mut whole {
-                Some((aligned, notes)) => (aligned.samples[number].clone(), std::mem::take(notes)),
-                None => {
-                    let (aligned, notes) = self.align(&graph)?;
-                    (aligned.samples.into_iter().next().expect("one graph"), notes)
-                }
-            };
-            each(number, self.apply(sample, number as u64, notes)?)?;
+        for number in 0..dataset.samples.len() {
+            each(number, self.over_graph(dataset, number)?)?;
         }
         Ok(())
+    }
+
+    /// As `over`, of one of several graphs.
+    pub fn over_graph(&mut self, dataset: &Dataset, number: usize) -> Result<Applied<'_>> {
+        let count = dataset.samples.len();
+        let outside = || Error::Data(format!("graph {number} is not there; {count} are counted from zero"));
+        let graph = dataset.graphs().nth(number).ok_or_else(outside)?;
+        if count == 1 {
+            return self.over(dataset);
+        }
+        // A model of several graphs knows nodes by their places in all of them; one of a single graph by their ids.
+        let (aligned, notes) = if self.ids.is_empty() { self.align(dataset)? } else { self.align(&graph)? };
+        let place = if self.ids.is_empty() { number } else { 0 };
+        let sample = aligned.samples.into_iter().nth(place).expect("a graph that was found");
+        self.apply(sample, number as u64, notes)
     }
 
     fn apply(&mut self, sample: Sample, number: u64, notes: Vec<String>) -> Result<Applied<'_>> {
