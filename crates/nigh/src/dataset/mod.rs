@@ -49,6 +49,7 @@ use crate::kernel::SparseMatrix;
 use crate::names::one_of;
 use crate::source::SignalScale;
 use paper::{Counts, KNOWN, Known};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -378,17 +379,18 @@ impl Dataset {
             return Ok(self);
         }
         let wrong = |problem: String| Error::Data(format!("{}: {problem}", self.name));
-        if let Some(name) = self.feature_names.iter().find(|name| !known.contains(name)) {
-            return Err(wrong(format!("feature `{name}` is new to the model; it knows {}", few(known))));
-        }
-        let place = |name: &String| {
-            let mut places = self.feature_names.iter().enumerate().filter(|entry| entry.1 == name);
-            match (places.next(), places.next()) {
-                (Some((place, _)), None) => Ok(place as u32),
-                (None, _) => Err(wrong(format!("there is no feature `{name}`, which the model knows"))),
-                (Some(_), Some(_)) => Err(wrong(format!("two features are called `{name}`"))),
+        let expected: HashSet<&String> = known.iter().collect();
+        let mut places: HashMap<&String, u32> = HashMap::new();
+        for (name, place) in self.feature_names.iter().zip(0..) {
+            if !expected.contains(name) {
+                return Err(wrong(format!("feature `{name}` is new to the model; it knows {}", few(known))));
             }
-        };
+            if places.insert(name, place).is_some() {
+                return Err(wrong(format!("two features are called `{name}`")));
+            }
+        }
+        let missing = |name: &String| wrong(format!("there is no feature `{name}`, which the model knows"));
+        let place = |name: &String| places.get(name).copied().ok_or_else(|| missing(name));
         let order = known.iter().map(place).collect::<Result<Vec<u32>>>()?;
         self.samples.iter_mut().for_each(|sample| sample.features = sample.features.permute_cols(&order));
         self.feature_names = known.to_vec();
@@ -402,13 +404,22 @@ impl Dataset {
 
     /// Each graph for itself.
     pub fn graphs(&self) -> impl Iterator<Item = Dataset> + '_ {
-        self.samples.iter().map(|sample| Dataset {
-            samples: vec![sample.clone()],
+        (0..self.samples.len()).map(|number| self.graph(number))
+    }
+
+    /// One of the graphs as data of its own.
+    pub fn graph(&self, number: usize) -> Dataset {
+        Dataset {
+            name: self.name.clone(),
+            samples: vec![self.samples[number].clone()],
             graph_names: Vec::new(),
+            class_names: self.class_names.clone(),
+            feature_names: self.feature_names.clone(),
             customs: Customs { graphs: None, ..self.customs },
             given: self.given.clone().filter(|_| self.samples.len() == 1),
-            ..self.clone()
-        })
+            notes: self.notes.clone(),
+            cleaning: self.cleaning,
+        }
     }
 
     /// `N`, over all graphs.

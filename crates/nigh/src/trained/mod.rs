@@ -220,8 +220,9 @@ impl Trained {
         dataset: &Dataset,
         mut each: impl FnMut(usize, Applied<'_>) -> Result<()>,
     ) -> Result<()> {
+        let whole = self.whole(dataset)?;
         for number in 0..dataset.samples.len() {
-            each(number, self.over_graph(dataset, number)?)?;
+            each(number, self.over_part(dataset, whole.as_ref(), number)?)?;
         }
         Ok(())
     }
@@ -229,15 +230,35 @@ impl Trained {
     /// As `over`, of one of several graphs.
     pub fn over_graph(&mut self, dataset: &Dataset, number: usize) -> Result<Applied<'_>> {
         let count = dataset.samples.len();
-        let outside = || Error::Data(format!("graph {number} is not there; {count} are counted from zero"));
-        let graph = dataset.graphs().nth(number).ok_or_else(outside)?;
-        if count == 1 {
+        if number >= count {
+            return Err(Error::Data(format!("graph {number} is not there; {count} are counted from zero")));
+        }
+        let whole = self.whole(dataset)?;
+        self.over_part(dataset, whole.as_ref(), number)
+    }
+
+    /// All graphs as a model of several graphs sees them, which knows nodes by their places in all of them.
+    fn whole(&self, dataset: &Dataset) -> Result<Option<(Dataset, Vec<String>)>> {
+        let is_known_by_places = dataset.samples.len() > 1 && self.ids.is_empty();
+        is_known_by_places.then(|| self.align(dataset)).transpose()
+    }
+
+    fn over_part(
+        &mut self,
+        dataset: &Dataset,
+        whole: Option<&(Dataset, Vec<String>)>,
+        number: usize,
+    ) -> Result<Applied<'_>> {
+        if dataset.samples.len() == 1 {
             return self.over(dataset);
         }
-        // A model of several graphs knows nodes by their places in all of them; one of a single graph by their ids.
-        let (aligned, notes) = if self.ids.is_empty() { self.align(dataset)? } else { self.align(&graph)? };
-        let place = if self.ids.is_empty() { number } else { 0 };
-        let sample = aligned.samples.into_iter().nth(place).expect("a graph that was found");
+        let (sample, notes) = match whole {
+            Some((aligned, notes)) => (aligned.samples[number].clone(), notes.clone()),
+            None => {
+                let (aligned, notes) = self.align(&dataset.graph(number))?;
+                (aligned.samples.into_iter().next().expect("one graph"), notes)
+            }
+        };
         self.apply(sample, number as u64, notes)
     }
 
