@@ -179,7 +179,7 @@ fn the_user_hears_what_was_tidied_unless_quiet() {
     let folder = Folder::with(&[("edges.txt", edges), ("features.csv", features)]);
     let line = "train edges.txt --features features.csv --epochs 10 --repeats 2";
     let told = folder.nigh(line).stderr;
-    for note in ["isolated", "self loops were dropped", "were merged", "repeat 1/2: auc", "repeat 2/2: auc"] {
+    for note in ["1 node with", "self loops were dropped", "were merged", "repeat 1/2: auc", "repeat 2/2: auc"] {
         assert!(told.contains(note), "{note} is missing: {told}");
     }
     assert_eq!(folder.nigh(&format!("{line} --quiet")).stderr, "");

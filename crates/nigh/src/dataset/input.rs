@@ -71,7 +71,7 @@ impl Dataset {
             None => None,
         };
         if nodes.num_added() > 0 {
-            notes.push(format!("{} nodes have features but no edge; they are kept, isolated", nodes.num_added()));
+            notes.push(format!("{} with features but no edge: kept, isolated", counted(nodes.num_added(), "node")));
         }
         let (mut class_names, mut labels_of_graphs) = (Vec::new(), None);
         if let Some(rows) = labels {
