@@ -16,14 +16,14 @@ fn main() -> ExitCode {
             if is_broken_pipe(&error) {
                 return ExitCode::SUCCESS;
             }
-            progress::tell(&format!("error: {error}"));
+            progress::print_line(&format!("error: {error}"));
             // A message that quotes its cause need not repeat it.
             let quoted = error.to_string();
             let causes = error.chain().skip(1).map(|cause| cause.to_string());
             let news = causes.filter(|cause| !quoted.contains(cause.as_str()));
-            news.for_each(|cause| progress::tell(&format!("  caused by: {cause}")));
+            news.for_each(|cause| progress::print_line(&format!("  caused by: {cause}")));
             if let Some(hint) = hint(&error) {
-                progress::tell(&format!("hint: {hint}"));
+                progress::print_line(&format!("hint: {hint}"));
             }
             ExitCode::from(if is_wrong_usage(&error) { 2 } else { 1 })
         }

@@ -9,7 +9,7 @@ use nigh::train::{Evaluation, Observer, Progress, Run};
 use std::io::{IsTerminal, Write};
 
 /// A line beside the results. Whoever closed that door misses it; the work goes on.
-pub fn tell(line: &str) {
+pub fn print_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
@@ -49,7 +49,7 @@ impl DownloadBar {
 impl nigh::dataset::fetch::Observer for DownloadBar {
     fn note(&mut self, text: &str) {
         if !self.quiet {
-            self.bar.suspend(|| tell(&format!("note: {text}")));
+            self.bar.suspend(|| print_line(&format!("note: {text}")));
         }
     }
 
@@ -71,7 +71,7 @@ impl nigh::dataset::fetch::Observer for DownloadBar {
     fn finished(&mut self, file: &str, bytes: u64) {
         self.bar.finish_and_clear();
         if !self.quiet && self.bar.is_hidden() {
-            tell(&format!("{file}: {}", size(bytes)));
+            print_line(&format!("{file}: {}", size(bytes)));
         }
     }
 }
@@ -126,7 +126,7 @@ impl Observer for Bar {
             let (valid, test) = (percent(run.valid), percent(run.test));
             let (number, metric) = (self.ended + 1, self.metric);
             let (repeats, epoch) = (self.repeats, run.best_epoch);
-            tell(&format!("repeat {number}/{repeats}: {metric} valid {valid}, test {test} at epoch {epoch}"));
+            print_line(&format!("repeat {number}/{repeats}: {metric} valid {valid}, test {test} at epoch {epoch}"));
         }
     }
 }

@@ -50,7 +50,8 @@ pub mod task;
 pub mod train;
 pub mod trained;
 
-pub mod kernel;
+pub mod linalg;
+pub mod ops;
 pub mod tape;
 
 pub mod atomic;
@@ -66,8 +67,8 @@ mod testing;
 pub use dataset::{Dataset, Features, Ids, Sample};
 pub use error::{Error, Result};
 pub use graph::{Graph, Operator};
-pub use kernel::Matrix;
-pub use kernel::half::{Storage, StorageError};
+pub use linalg::Matrix;
+pub use linalg::half::{Storage, StorageError};
 pub use metric::Metric;
 pub use model::{Decoder, Model, View};
 pub use seeds::{Purpose, Seeds};

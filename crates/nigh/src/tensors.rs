@@ -1,7 +1,7 @@
 //! Matrices in safetensors files: an open format that executes nothing.
 
 use crate::error::{Error, Result};
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! What holds for every model of the catalog: relabelling nodes relabels rows of `H`, and gradients are derivatives.
 
-use nigh::kernel::{Matrix, softmax};
+use crate::ops::softmax;
+use nigh::linalg::Matrix;
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Recording, Shape, catalog};
 use nigh::source::{Node2Vec, Source};

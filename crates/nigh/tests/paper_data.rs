@@ -1,6 +1,6 @@
 //! The paper's own files, counted. They are looked for in the folder that `NIGH_DATA` names.
 
-use nigh::dataset::{Customs, coauthor, email, ppi};
+use nigh::dataset::{PaperDefaults, coauthor, email, ppi};
 use nigh::{Dataset, Features, Result};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -57,7 +57,7 @@ fn email_is_seven_graphs() {
     let Some(dataset) = load("email", email::read) else { return };
     assert_eq!(sizes(&dataset), [245, 139, 32, 223, 186, 37, 58]);
     assert_eq!((dataset.num_nodes(), dataset.num_edges(), dataset.class_names.len()), (920, 7_201, 42));
-    assert_eq!(dataset.customs, Customs { graphs: Some([5, 1, 1]), ..Customs::default() });
+    assert_eq!(dataset.paper_defaults, PaperDefaults { graphs: Some([5, 1, 1]), ..PaperDefaults::default() });
     assert_eq!(dataset.notes[1], "85 nodes in components of at most 10 nodes were left out");
     for sample in &dataset.samples {
         let labels = sample.labels.as_ref().unwrap();
@@ -78,7 +78,7 @@ fn ppi_is_twenty_four_graphs() {
     ];
     assert_eq!(sizes(&dataset), expected);
     assert_eq!((dataset.num_nodes(), dataset.num_edges()), (56_658, 793_617));
-    assert_eq!(dataset.customs.graphs, Some([16, 4, 4]));
+    assert_eq!(dataset.paper_defaults.graphs, Some([16, 4, 4]));
     assert!(dataset.notes.iter().any(|note| note.starts_with("25084 self loops")), "{:?}", dataset.notes);
     for sample in &dataset.samples {
         let Features::Dense(features) = &sample.features else { panic!("dense features") };

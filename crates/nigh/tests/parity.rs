@@ -1,9 +1,10 @@
 //! The same numbers as scikit-learn, OGB and PyTorch Geometric. `fixtures/make.py` made theirs.
 
 use nigh::encoder::{Encoder, Gin, Input, Propagated, Scope};
-use nigh::kernel::{Matrix, SparseMatrix, softmax};
+use nigh::linalg::{Matrix, SparseMatrix};
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Architecture, Head, Recording, Shape, catalog};
+use nigh::ops::softmax;
 use nigh::tape::{Var, Weight};
 use nigh::train::Adam;
 use nigh::{Decoder, Features, Graph, Metric, Model, Operator, Seeds, View};
@@ -158,11 +159,11 @@ fn the_pair_predictor_and_its_gradients_are_those_of_pytorch() {
     let labels = nodes(&case.fixture["labels"]);
     let (positive, negative) = pairs.split_at(labels.iter().filter(|&&label| label == 1).count());
     assert!(labels.is_sorted_by(|a, b| a >= b), "positive pairs come first");
-    decoder.expect(h.rows(), positive);
+    decoder.set_positives(h.rows(), positive);
     model.weights.clear_gradients();
     let pass = model.record(&View::new(case.graph(), Features::Constant(h.rows())).unwrap()).train(&model, 0);
     let mut gradient = Matrix::default();
-    decoder.oppose(h.rows(), negative);
+    decoder.set_negatives(h.rows(), negative);
     let loss = decoder.loss(&h, &mut model.weights, &pass, &mut gradient);
     case.check(&[loss as f32], &case.fixture["loss"], "loss");
     case.check(gradient.data(), &case.fixture["loss_gradients"]["h"], "gradient of H");
@@ -175,7 +176,7 @@ fn the_pair_predictor_and_its_gradients_are_those_of_pytorch() {
 fn every_encoder() -> impl Iterator<Item = (Layer, Model)> {
     let row = |name| catalog::architecture(name).unwrap();
     let signal_of = |case| catalog::signal().through(Given(Layer::load(case).signal()));
-    let linear = [catalog::features().linear().unit_rows(), signal_of("smp-linear")];
+    let linear = [catalog::features().linear().l2_normalize(), signal_of("smp-linear")];
     let attention = [catalog::features().through(AsTheyAre), signal_of("attention")];
     // Case, model, width of hidden layers, K.
     let rows = [
@@ -288,7 +289,7 @@ impl Layer {
 
     fn cosine(&self, model: &mut Model) -> PairDecoder {
         let mut decoder = PairDecoder::new(Decoder::Cosine, model);
-        decoder.expect(self.num_nodes(), &pairs(&self.fixture["positive"]));
+        decoder.set_positives(self.num_nodes(), &pairs(&self.fixture["positive"]));
         decoder
     }
 
@@ -298,7 +299,7 @@ impl Layer {
         let pass = recording.train(model, 0);
         let (h, gradient) = recording.representation_and_gradient();
         let negative = pairs(&self.fixture["negative"]);
-        decoder.oppose(h.rows(), &negative);
+        decoder.set_negatives(h.rows(), &negative);
         let loss = decoder.loss(h, &mut model.weights, &pass, gradient);
         recording.backward(model);
         loss

@@ -2,7 +2,7 @@
 //! folder that has them.
 
 use nigh::Features;
-use nigh::dataset::{Dataset, GivenPairs, GivenSplit, ogb, planetoid};
+use nigh::dataset::{Dataset, FixedPairs, FixedSplit, ogb, planetoid};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -102,7 +102,7 @@ fn planetoid_files_give_the_known_counts() {
         let empty = (0..expected.nodes).filter(|&node| features.row(node).next().is_none()).count();
         assert_eq!(empty, expected.holes, "{name}");
 
-        let Some(GivenSplit::Nodes([train, valid, test])) = &dataset.given else { panic!("a split of nodes") };
+        let Some(FixedSplit::Nodes([train, valid, test])) = &dataset.fixed_split else { panic!("a split of nodes") };
         assert_eq!([train.len(), valid.len(), test.len()], [expected.train, 500, 1000], "{name}");
         for class in 0..expected.classes.len() as u32 {
             assert_eq!(train.iter().filter(|&&node| labels[node as usize] == Some(class)).count(), 20, "{name}");
@@ -126,8 +126,8 @@ fn ogbl_ddi_gives_the_known_counts_and_its_plain_split() {
     assert_eq!((sample.graph.num_nodes(), sample.graph.num_edges()), (4267, 1_067_911));
     assert_eq!(sample.features.cols(), 1);
     assert!(dataset.notes.is_empty(), "{:?}", dataset.notes);
-    let Some(GivenSplit::Pairs([valid, test])) = &dataset.given else { panic!("a split of pairs") };
-    let sizes = |part: &GivenPairs| (part.positive.len(), part.negative.len());
+    let Some(FixedSplit::Pairs([valid, test])) = &dataset.fixed_split else { panic!("a split of pairs") };
+    let sizes = |part: &FixedPairs| (part.positive.len(), part.negative.len());
     assert_eq!((sizes(valid), sizes(test)), ((133_489, 101_882), (133_489, 95_599)));
     for (file, pairs) in [
         ("valid_pos", &valid.positive),

@@ -1,6 +1,6 @@
 //! A task is a split: what is asked in training, validation and test, and which edges message passing may see.
 
-use nigh::dataset::{Customs, GivenPairs, GivenSplit};
+use nigh::dataset::{FixedPairs, FixedSplit, PaperDefaults};
 use nigh::names::Auto;
 use nigh::task::{NegativePairs, Part, Question, SameLabelPairs};
 use nigh::{
@@ -314,11 +314,11 @@ fn a_graph_too_small_for_its_task_is_refused_with_the_reason() {
 
     let two_classes = path.with_labels(&[0, 0, 0, 1, 1, 1], vec!["left".into(), "right".into()]);
     assert!(refusal(&two_classes, Task::NodeClassification).contains("too small to split"));
-    let customs = Customs { per_class: Some([2, 1, 1]), ..Customs::default() };
-    let error = refusal(&Dataset { customs, ..two_classes.clone() }, Task::NodeClassification);
+    let paper_defaults = PaperDefaults { per_class: Some([2, 1, 1]), ..PaperDefaults::default() };
+    let error = refusal(&Dataset { paper_defaults, ..two_classes.clone() }, Task::NodeClassification);
     assert_eq!(error, "small: class `left` has 3 labelled nodes, too few for 2 + 1 + 1");
-    let customs = Customs { per_class: Some([2, 1, 0]), ..Customs::default() };
-    let error = refusal(&Dataset { customs, ..two_classes }, Task::NodeClassification);
+    let paper_defaults = PaperDefaults { per_class: Some([2, 1, 0]), ..PaperDefaults::default() };
+    let error = refusal(&Dataset { paper_defaults, ..two_classes }, Task::NodeClassification);
     assert_eq!(error, "small: class `left` has 3 labelled nodes, too few for 2 + 1 + the rest");
 }
 
@@ -352,7 +352,7 @@ fn data_that_do_not_fit_together_are_refused_at_the_door() {
 fn a_split_that_comes_with_the_data_is_kept() {
     let mut dataset = dataset_of(&seven_graphs().samples[..1]);
     let nodes = [vec![0, 1, 2], vec![5, 4], vec![9]];
-    dataset.given = Some(GivenSplit::Nodes(nodes.clone()));
+    dataset.fixed_split = Some(FixedSplit::Nodes(nodes.clone()));
     let by_nodes = split(&dataset, &asking(Task::NodeClassification), 1).unwrap();
     for (part, mut nodes) in [&by_nodes.train, &by_nodes.valid, &by_nodes.test].into_iter().zip(nodes) {
         nodes.sort_unstable();
@@ -360,9 +360,9 @@ fn a_split_that_comes_with_the_data_is_kept() {
         assert_eq!(asked_nodes(only(part)), (&nodes[..], &labels[..]));
     }
 
-    let pairs = |positive, negative| GivenPairs { positive: vec![positive], negative: vec![negative, [9, 0]] };
+    let pairs = |positive, negative| FixedPairs { positive: vec![positive], negative: vec![negative, [9, 0]] };
     let held_out = [pairs([0, 5], [1, 6]), pairs([2, 7], [3, 8])];
-    dataset.given = Some(GivenSplit::Pairs(held_out.clone()));
+    dataset.fixed_split = Some(FixedSplit::Pairs(held_out.clone()));
     let by_pairs = split(&dataset, &asking(Task::LinkPrediction), 1).unwrap();
     let whole = &dataset.samples[0].graph;
     assert_eq!(positive(only(&by_pairs.train)), whole.edges().collect::<Vec<_>>());
@@ -371,8 +371,8 @@ fn a_split_that_comes_with_the_data_is_kept() {
         assert_eq!(only(part).view.graph(), whole.as_ref());
     }
 
-    let customs = Customs { graphs: Some([3, 2, 2]), ..Customs::default() };
-    let by_graphs = split(&Dataset { customs, ..seven_graphs() }, &asking(Task::LinkPrediction), 1).unwrap();
+    let paper_defaults = PaperDefaults { graphs: Some([3, 2, 2]), ..PaperDefaults::default() };
+    let by_graphs = split(&Dataset { paper_defaults, ..seven_graphs() }, &asking(Task::LinkPrediction), 1).unwrap();
     assert_eq!([by_graphs.train.len(), by_graphs.valid.len(), by_graphs.test.len()], [3, 2, 2]);
 }
 

@@ -1,12 +1,12 @@
 //! `nigh compare`: several models on one graph, on the same splits.
 
-use super::{WrongUsage, load, print, print_json, say, trimmed};
+use super::{WrongUsage, load, print, print_json, print_notes, trimmed};
 use crate::cli::Compare;
 use crate::progress;
 use anyhow::Result;
 use indicatif::ProgressBar;
 use nigh::experiment::{Cell, Record, holm, measure, paired_p};
-use nigh::report::table::{Table, counted, percent, size};
+use nigh::report::table::{Table, percent, pluralize, size};
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
 use nigh::{Config, Dataset};
 use serde_json::json;
@@ -16,7 +16,7 @@ use std::time::Instant;
 const MODELS: [&str; 7] = ["smp-linear", "smp-identity", "sgc", "gcn", "gat", "common-neighbors", "adamic-adar"];
 
 /// From here on a difference may well be luck.
-const LUCK: f64 = 0.05;
+const SIGNIFICANCE_LEVEL: f64 = 0.05;
 
 pub fn run(options: &Compare, quiet: bool) -> Result<()> {
     if options.settings.model.is_some() {
@@ -38,7 +38,7 @@ pub fn run(options: &Compare, quiet: bool) -> Result<()> {
             bar.inc(1);
             if !quiet && bar.is_hidden() {
                 let test = percent(row.records.last().expect("one").test);
-                progress::tell(&format!("{}, seed {seed}: {metric} {test}", row.model));
+                progress::print_line(&format!("{}, seed {seed}: {metric} {test}", row.model));
             }
         }
     }
@@ -53,7 +53,7 @@ pub fn run(options: &Compare, quiet: bool) -> Result<()> {
         }));
     }
     if repeats == 1 {
-        say(&["one repeat says nothing about luck; --repeats 5 does".to_string()], quiet);
+        print_notes(&["one repeat says nothing about luck; --repeats 5 does".to_string()], quiet);
     }
     print(&text(&dataset, &config, &metric.to_string(), &rows))
 }
@@ -148,7 +148,7 @@ fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[Entry]) -> Str
     let mut level = Vec::new();
     for (row, chance) in rows.iter().zip(chances(rows)) {
         let (mean, std) = row.mean_and_std();
-        if chance.is_some_and(|chance| chance.among_all >= LUCK) {
+        if chance.is_some_and(|chance| chance.among_all >= SIGNIFICANCE_LEVEL) {
             level.push(row.model.as_str());
         }
         let behind = if row.model == best.model { String::new() } else { percent(best.mean_and_std().0 - mean) };
@@ -169,7 +169,11 @@ fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[Entry]) -> Str
     }
     let (repeats, others) = (config.repeats, level.join(", "));
     // One comparison needs no correction.
-    let rule = if rows.len() > 2 { format!(" (Holm's correction, p < {LUCK})") } else { format!(" (p < {LUCK})") };
+    let rule = if rows.len() > 2 {
+        format!(" (Holm's correction, p < {SIGNIFICANCE_LEVEL})")
+    } else {
+        format!(" (p < {SIGNIFICANCE_LEVEL})")
+    };
     let lesson = match (repeats, level.is_empty(), rows.len()) {
         (1, ..) | (.., 1) => String::new(),
         (_, true, _) => format!("{} is ahead of all others by more than luck{rule}.\n", best.model),
@@ -180,9 +184,9 @@ fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[Entry]) -> Str
         dataset.name,
         config.task.to_string().replace('-', " "),
         config.protocol,
-        counted(dataset.num_nodes(), "node"),
-        counted(dataset.num_edges(), "edge"),
-        counted(repeats, "repeat"),
+        pluralize(dataset.num_nodes(), "node"),
+        pluralize(dataset.num_edges(), "edge"),
+        pluralize(repeats, "repeat"),
     )
 }
 

@@ -3,10 +3,10 @@
 use super::{fetch, load, new_folder, print, print_json};
 use crate::cli::{Data, DataCommand};
 use anyhow::Result;
-use nigh::dataset::paper::{Counts, KNOWN, Known, Origin};
+use nigh::dataset::paper::{Counts, NamedDataset, Origin, REGISTRY};
 use nigh::dataset::{BUILT_IN, Folders, PPA_SIZED, export};
 use nigh::report::histogram::histogram;
-use nigh::report::table::{Table, counted, size};
+use nigh::report::table::{Table, pluralize, size};
 use nigh::{Dataset, Graph};
 use serde_json::json;
 use std::fmt::Write;
@@ -34,7 +34,7 @@ fn list(data: Option<&Path>) -> Result<()> {
         let cells = counts(if is_large { PPA_SIZED } else { Counts::of(&Dataset::built_in(name)?) });
         table.row(&[&[name.to_string()], &cells[..], &[none(), none(), "built in".to_string()]].concat());
     }
-    for known in KNOWN {
+    for known in REGISTRY {
         let cells = known.paper.or(known.origin_counts).map_or(["", "", "", "", ""].map(String::from), counts);
         let folder = folders.find(known);
         let bytes = known.bytes().or(folder.as_deref().map(bytes_below));
@@ -66,13 +66,13 @@ fn bytes_below(folder: &Path) -> u64 {
 fn write(data: &Data, out: &Path, quiet: bool) -> Result<()> {
     let out = new_folder(out, "; an export is written to a folder of its own")?;
     let dataset = load(data, quiet)?;
-    let files = export::write(&dataset, Known::named(&data.graph), &out)?;
+    let files = export::write(&dataset, NamedDataset::named(&data.graph), &out)?;
     print(&format!("{}: {}\n", out.display(), files.join(", ")))
 }
 
 fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
     let dataset = load(data, quiet)?;
-    let known = Known::named(&data.graph);
+    let known = NamedDataset::named(&data.graph);
     let counts = Counts::of(&dataset);
     let facts = Facts::of(&dataset);
     if as_json {
@@ -114,13 +114,13 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
     writeln!(
         text,
         "\n{} (the largest has {}), {}\ndegree {:.1} on average, {} at most; {} of {} labelled",
-        counted(facts.components, "component"),
-        counted(facts.largest, "node"),
-        counted(facts.isolated, "isolated node"),
+        pluralize(facts.components, "component"),
+        pluralize(facts.largest, "node"),
+        pluralize(facts.isolated, "isolated node"),
         2.0 * counts.edges as f64 / counts.nodes.max(1) as f64,
         facts.max_degree,
         facts.labelled,
-        counted(counts.nodes, "node"),
+        pluralize(counts.nodes, "node"),
     )?;
     match facts.weights {
         Some([least, mean, most]) => writeln!(text, "weights from {least} to {most}, {mean:.3} on average")?,
@@ -130,10 +130,10 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
         writeln!(
             text,
             "in the file: {}, {}, {} of {} in both directions",
-            counted(cleaning.duplicates, "repetition"),
-            counted(cleaning.self_loops, "self loop"),
+            pluralize(cleaning.duplicates, "repetition"),
+            pluralize(cleaning.self_loops, "self loop"),
             cleaning.both_ways,
-            counted(counts.edges, "edge"),
+            pluralize(counts.edges, "edge"),
         )?;
     }
     if let Some(known) = known {

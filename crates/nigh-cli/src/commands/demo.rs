@@ -1,6 +1,6 @@
 //! `nigh demo`: the proof of concept of the paper (section 5.2), side by side with its figures.
 
-use super::{check_place, print, print_json, say};
+use super::{check_place, print, print_json, print_notes};
 use crate::cli::Demo;
 use crate::progress;
 use anyhow::Result;
@@ -69,7 +69,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
     };
     if let Some(path) = &options.plot {
         plot(path, &datasets[0], &runs, outcomes.as_slice())?;
-        say(&[format!("the picture is in {}", path.display())], quiet);
+        print_notes(&[format!("the picture is in {}", path.display())], quiet);
     }
     if options.json {
         let paper = published();

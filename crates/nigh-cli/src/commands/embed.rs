@@ -1,6 +1,6 @@
 //! `nigh embed`: a vector per node.
 
-use super::{check_place, load, make_room, say};
+use super::{check_place, load, make_room, print_notes};
 use crate::cli::Embed;
 use anyhow::Result;
 use nigh::Trained;
@@ -12,11 +12,11 @@ pub fn run(options: &Embed, quiet: bool) -> Result<()> {
     let mut trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
     let (embedding, notes) = trained.embed_with_notes(&dataset)?;
-    say(&notes, quiet);
+    print_notes(&notes, quiet);
     let [rows, cols] = embedding.matrix.shape();
     make_room(&options.out)?;
     let files = embedding.write(&options.out)?;
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    say(&[format!("{rows} nodes, {cols} numbers each: {}", files.join(", "))], quiet);
+    print_notes(&[format!("{rows} nodes, {cols} numbers each: {}", files.join(", "))], quiet);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `nigh evaluate`: the metric of a saved model, measured again.
 
-use super::{load, print, print_json, say};
+use super::{load, print, print_json, print_notes};
 use crate::cli::Evaluate;
 use anyhow::Result;
 use nigh::Trained;
@@ -11,7 +11,7 @@ pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
     let mut trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
     let (verdict, notes) = trained.evaluate(&dataset)?;
-    say(&notes, quiet);
+    print_notes(&notes, quiet);
     let config = &trained.config;
     let run = trained.run();
     if options.json {

@@ -1,18 +1,18 @@
 //! `nigh data fetch`, and datasets that come by themselves.
 
-use super::{print, say};
+use super::{print, print_notes};
 use crate::cli::Data;
 use crate::progress::DownloadBar;
 use anyhow::{Result, anyhow};
 use nigh::Error;
 use nigh::dataset::fetch::{Fetch, Fetched};
-use nigh::dataset::paper::{KNOWN, Known};
+use nigh::dataset::paper::{NamedDataset, REGISTRY};
 use nigh::dataset::{BUILT_IN, Folders};
 use nigh::report::table::size;
 use std::path::Path;
 
 /// Larger datasets come only when asked for.
-const UNASKED: u64 = 1 << 30;
+const MAX_AUTOMATIC_DOWNLOAD: u64 = 1 << 30;
 
 pub fn run(names: &[String], data: Option<&Path>, force: bool, quiet: bool) -> Result<()> {
     // Every name is looked at before anything is downloaded.
@@ -34,29 +34,29 @@ pub fn run(names: &[String], data: Option<&Path>, force: bool, quiet: bool) -> R
 }
 
 /// `None` for a graph that is built in.
-fn dataset(name: &str) -> Result<Option<&'static Known>, Error> {
+fn dataset(name: &str) -> Result<Option<&'static NamedDataset>, Error> {
     if BUILT_IN.iter().any(|known| known.0 == name) {
         return Ok(None);
     }
-    let known = || KNOWN.iter().map(|known| known.name.to_string()).collect();
+    let known = || REGISTRY.iter().map(|known| known.name.to_string()).collect();
     let unknown = || Error::UnknownName { kind: "dataset", name: name.to_string(), known: known() };
-    Known::named(name).ok_or_else(unknown).map(Some)
+    NamedDataset::named(name).ok_or_else(unknown).map(Some)
 }
 
 /// Fetches a dataset that goes by its name and is in no folder. Where that makes no sense, loading it says why.
 pub fn unless_here(data: &Data, folders: &Folders, quiet: bool) -> Result<()> {
-    let (Some(known), Some(target)) = (Known::named(&data.graph), folders.target()) else { return Ok(()) };
+    let (Some(known), Some(target)) = (NamedDataset::named(&data.graph), folders.target()) else { return Ok(()) };
     if data.features.is_some() || data.labels.is_some() || folders.find(known).is_some() {
         return Ok(());
     }
     let name = known.name;
-    if known.bytes().is_none_or(|bytes| bytes > UNASKED) {
+    if known.bytes().is_none_or(|bytes| bytes > MAX_AUTOMATIC_DOWNLOAD) {
         let into = data.data.as_ref().map_or(String::new(), |folder| format!(" --data {}", folder.display()));
         return Err(anyhow!("{name} is not here and is more than 1 GB; `nigh data fetch {name}{into}` fetches it"));
     }
     let fetch = Fetch::from_environment()?;
     let (address, folder) = (fetch.address(known), target.join(name));
-    say(&[format!("{name} is not here; fetching it from {address} into {}", folder.display())], quiet);
+    print_notes(&[format!("{name} is not here; fetching it from {address} into {}", folder.display())], quiet);
     fetch.run(known, folders, &mut DownloadBar::new(quiet))?;
     Ok(())
 }

@@ -103,14 +103,14 @@ fn load(data: &Data, quiet: bool) -> Result<Dataset> {
     let folders = Folders::new(data.data.as_deref());
     fetch::unless_here(data, &folders, quiet)?;
     let dataset = Dataset::load(&data.graph, &data.input(), &folders)?;
-    say(&dataset.notes, quiet);
+    print_notes(&dataset.notes, quiet);
     Ok(dataset)
 }
 
 /// Remarks for the user, beside the results.
-fn say(notes: &[String], quiet: bool) {
+fn print_notes(notes: &[String], quiet: bool) {
     if !quiet {
-        notes.iter().for_each(|note| progress::tell(&format!("note: {note}")));
+        notes.iter().for_each(|note| progress::print_line(&format!("note: {note}")));
     }
 }
 

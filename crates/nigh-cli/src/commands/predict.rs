@@ -1,13 +1,13 @@
 //! `nigh predict`: scores of pairs, links of a node, classes of nodes.
 
-use super::{WrongUsage, check_place, load, make_room, print, say};
+use super::{WrongUsage, check_place, load, make_room, print, print_notes};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::Ids;
 use nigh::dataset::edge_list::read_pairs;
 use nigh::report::records::{Records, Values};
 use nigh::report::table::Table;
-use nigh::trained::{Applied, Link};
+use nigh::trained::{Inference, Link};
 use nigh::{Dataset, Error, Trained};
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
             let links = links(&mut applied, name, options)?;
             let ids = &applied.sample.ids;
             if options.out.is_none() {
-                return print(&look(&links, ids, &decoder, options.include_existing));
+                return print(&links_table(&links, ids, &decoder, options.include_existing));
             }
             let target = links.iter().map(|link| ids.name(link.node as usize));
             Records::default()
@@ -58,7 +58,7 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     }
 }
 
-fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Applied<'a>> {
+fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Inference<'a>> {
     let names: Vec<String> = (0..dataset.samples.len()).map(|number| dataset.graph_name(number)).collect();
     let number = match (&options.in_graph, &names[..]) {
         (None, [_]) => 0,
@@ -71,12 +71,12 @@ fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, q
             names.iter().position(|known| known == name).ok_or_else(unknown)?
         }
     };
-    let applied = trained.over_graph(dataset, number)?;
-    say(&applied.notes, quiet);
+    let applied = trained.apply_to_graph(dataset, number)?;
+    print_notes(&applied.notes, quiet);
     Ok(applied)
 }
 
-fn pairs(applied: &mut Applied<'_>, path: &Path) -> Result<Records> {
+fn pairs(applied: &mut Inference<'_>, path: &Path) -> Result<Records> {
     let ids = applied.sample.ids.clone();
     let numbers = ids.lookup();
     let read = read_pairs(path, |name| numbers.find(name).is_some())?;
@@ -93,7 +93,7 @@ fn pairs(applied: &mut Applied<'_>, path: &Path) -> Result<Records> {
     Ok(Records::default().with("source", end(0)).with("target", end(1)).with("score", Values::Numbers(scores)))
 }
 
-fn links(applied: &mut Applied<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
+fn links(applied: &mut Inference<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
     let ids = applied.sample.ids.clone();
     let node = ids.lookup().find(name).ok_or_else(|| {
         let known: Vec<String> = ids.iter().map(String::from).collect();
@@ -104,7 +104,7 @@ fn links(applied: &mut Applied<'_>, name: &str, options: &Predict) -> Result<Vec
 }
 
 /// Links for people.
-fn look(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> String {
+fn links_table(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> String {
     // Heuristics count in the graph; what they count is a score like any other.
     let mut heading = vec!["node", if decoder == "graph" { "score" } else { decoder }];
     heading.extend(existing.then_some("exists"));
@@ -121,8 +121,8 @@ fn classes(trained: &mut Trained, dataset: &Dataset, quiet: bool) -> Result<Reco
     let class_names = trained.summary.class_names.clone();
     let (mut graphs, mut ids) = (Vec::new(), Vec::new());
     let (mut labels, mut probabilities) = (Vec::new(), Vec::new());
-    trained.over_each(dataset, |number, applied| {
-        say(&applied.notes, quiet || number > 0);
+    trained.apply_each(dataset, |number, applied| {
+        print_notes(&applied.notes, quiet || number > 0);
         for answer in applied.classes()? {
             graphs.push(dataset.graph_name(number));
             ids.push(applied.sample.ids.name(answer.node as usize).into_owned());

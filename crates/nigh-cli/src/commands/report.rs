@@ -1,9 +1,9 @@
 //! `nigh report`: the tables of the paper with ours beside theirs, from the records alone.
 
-use super::{WrongUsage, check_place, is_dressed, make_room, print, reproduce, say};
+use super::{WrongUsage, check_place, is_dressed, make_room, print, print_notes, reproduce};
 use crate::cli::{Report, ReportFormat};
 use anyhow::Result;
-use nigh::experiment::{Figure, Judged, Published, Store, Summary};
+use nigh::experiment::{ComparedTable, Figure, Published, Store, Summary};
 use nigh::report::page::page;
 use nigh::report::paper;
 use nigh::{Error, atomic};
@@ -16,12 +16,12 @@ pub fn run(options: &Report, quiet: bool) -> Result<()> {
         check_place(path)?;
     }
     let found = Store::new(&options.results).read()?;
-    say(&found.notes, quiet);
+    print_notes(&found.notes, quiet);
     if found.is_empty() {
         let note = format!("{} has no records; `nigh reproduce` makes them", options.results.display());
-        say(&[note], quiet);
+        print_notes(&[note], quiet);
     }
-    let tables: Vec<Judged> = tables.into_iter().map(|table| Judged::new(table, &found)).collect();
+    let tables: Vec<ComparedTable> = tables.into_iter().map(|table| ComparedTable::new(table, &found)).collect();
     let report = match format {
         ReportFormat::Text => text(&tables, options.out.is_none() && is_dressed()),
         ReportFormat::Markdown => paper::markdown_page(&tables),
@@ -36,7 +36,7 @@ pub fn run(options: &Report, quiet: bool) -> Result<()> {
         Some(path) => {
             make_room(path)?;
             atomic::write(path, report.as_bytes()).map_err(Error::io(path))?;
-            say(&[format!("the report is in {}", path.display())], quiet);
+            print_notes(&[format!("the report is in {}", path.display())], quiet);
             Ok(())
         }
         None => print(&report),
@@ -62,14 +62,15 @@ fn format(options: &Report) -> Result<ReportFormat> {
     })
 }
 
-fn text(tables: &[Judged], is_dressed: bool) -> String {
+fn text(tables: &[ComparedTable], is_dressed: bool) -> String {
     let mut text: String = tables.iter().map(|judged| paper::text(judged, is_dressed) + "\n").collect();
     text += &paper::summary(tables).to_string();
     text
 }
 
-fn as_json(tables: &[Judged]) -> Value {
-    let figures = |judged: &Judged| judged.figures.iter().map(|figure| figure_json(judged, figure)).collect::<Vec<_>>();
+fn as_json(tables: &[ComparedTable]) -> Value {
+    let figures =
+        |judged: &ComparedTable| judged.figures.iter().map(|figure| figure_json(judged, figure)).collect::<Vec<_>>();
     json!({
         "summary": Summary::of(tables.iter().flat_map(|judged| &judged.figures)),
         "tables": tables.iter().map(|judged| {
@@ -84,7 +85,7 @@ fn as_json(tables: &[Judged]) -> Value {
     })
 }
 
-fn figure_json(judged: &Judged, figure: &Figure) -> Value {
+fn figure_json(judged: &ComparedTable, figure: &Figure) -> Value {
     let (row, column) = (&judged.table.rows[figure.row], &judged.table.columns[figure.column]);
     let theirs = match figure.theirs {
         Some(Published::Figure { mean, std, .. }) => json!({ "mean": mean, "std": std }),

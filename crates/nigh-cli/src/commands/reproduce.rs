@@ -1,14 +1,14 @@
 //! `nigh reproduce`: runs what has no record yet, and keeps a record of every repeat the moment it ends.
 
-use super::{WrongUsage, check_place, is_dressed, load, print, say, trimmed};
+use super::{WrongUsage, check_place, is_dressed, load, print, print_notes, trimmed};
 use crate::cli::{Data, Reproduce};
 use crate::progress;
 use anyhow::{Result, anyhow};
 use indicatif::{HumanDuration, ProgressBar};
 use nigh::Dataset;
-use nigh::experiment::{Cell, Experiment, Found, Judged, Record, Store, measure};
+use nigh::experiment::{Cell, ComparedTable, Experiment, Record, RecordSet, Store, measure};
 use nigh::report::paper;
-use nigh::report::table::{counted, percent};
+use nigh::report::table::{percent, pluralize};
 use nigh::train::{Evaluation, Observer, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
     let only = Only::new(&words, &tables)?;
     let store = Store::new(&options.results);
     let found = store.read()?;
-    say(&found.notes, quiet);
+    print_notes(&found.notes, quiet);
     let cells = cells(&tables, &only);
     if cells.is_empty() && !words.is_empty() {
         let problem = format!("--only {}: no figure has these together", words.join(","));
@@ -39,7 +39,7 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
     check_place(&options.results.join("records"))?;
     let mut data = Reader { folder: options.data.as_deref(), at_hand: None, quiet };
     let Sizes { sizes, notes, mut failed } = data.sizes(&left, &tables);
-    say(&notes, quiet);
+    print_notes(&notes, quiet);
     left.retain(|(cell, _)| sizes.contains_key(&cell.dataset));
     let work = Work::new(&left, &sizes, quiet);
     let mut elsewhere = Vec::new();
@@ -53,7 +53,7 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
     work.bar.finish_and_clear();
     let found = store.read()?;
     for table in tables {
-        let mut judged = Judged::new(table, &found);
+        let mut judged = ComparedTable::new(table, &found);
         judged.figures.retain(|figure| only.takes(&figure.cell));
         if !judged.figures.is_empty() {
             print(&format!("{}\n", paper::text(&judged, is_dressed())))?;
@@ -61,7 +61,7 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
     }
     elsewhere.retain(|(cell, seed)| !found.has(cell, *seed));
     if !elsewhere.is_empty() {
-        say(&[format!("{} in the hands of another process", counted(elsewhere.len(), "repeat"))], quiet);
+        print_notes(&[format!("{} in the hands of another process", pluralize(elsewhere.len(), "repeat"))], quiet);
     }
     match &failed[..] {
         [] => Ok(()),
@@ -128,7 +128,7 @@ fn cells(tables: &[Experiment], only: &Only) -> Vec<Cell> {
 
 /// What has no record, each once. The first repeat of every cell goes before the second of any: whoever stops early has
 /// seen the whole table.
-fn repeats_left<'a>(cells: &'a [Cell], found: &Found) -> Vec<(&'a Cell, u64)> {
+fn repeats_left<'a>(cells: &'a [Cell], found: &RecordSet) -> Vec<(&'a Cell, u64)> {
     let (mut planned, mut left) = (BTreeSet::new(), Vec::new());
     for cell in cells {
         let (address, run) = (format!("{:?}", cell.address()), found.of(cell).map(|record| record.seed));
@@ -145,9 +145,9 @@ fn plan(left: &[(&Cell, u64)], cells: &[Cell]) -> String {
     left.iter().for_each(|(cell, _)| *lines.entry(&cell.dataset).or_default() += 1);
     let open: BTreeSet<String> = left.iter().map(|(cell, _)| format!("{:?}", cell.address())).collect();
     let all: BTreeSet<String> = cells.iter().map(|cell| format!("{:?}", cell.address())).collect();
-    let (repeats, open, all) = (counted(left.len(), "repeat"), counted(open.len(), "cell"), all.len());
+    let (repeats, open, all) = (pluralize(left.len(), "repeat"), pluralize(open.len(), "cell"), all.len());
     let mut text = format!("{repeats} of {open} to run; {all} in all\n");
-    lines.iter().for_each(|(dataset, count)| text += &format!("  {dataset}: {}\n", counted(*count, "repeat")));
+    lines.iter().for_each(|(dataset, count)| text += &format!("  {dataset}: {}\n", pluralize(*count, "repeat")));
     text
 }
 
@@ -252,7 +252,7 @@ impl Work {
         store.append(&record)?;
         if self.lines {
             let (number, total, left) = (at + 1, self.total, self.time_left(before + self.costs[at]));
-            progress::tell(&format!("{number}/{total} {what}: {}{left}", ending(&record, started)));
+            progress::print_line(&format!("{number}/{total} {what}: {}{left}", ending(&record, started)));
         }
         Ok(Repeat::Done)
     }

@@ -1,11 +1,11 @@
 //! `nigh train`: split, build, train, report, save.
 
-use super::{load, new_folder, print, print_json, say, use_threads};
+use super::{load, new_folder, print, print_json, print_notes, use_threads};
 use crate::cli::Train;
 use crate::progress::Bar;
 use anyhow::{Result, anyhow};
 use nigh::experiment::Peak;
-use nigh::report::table::{Table, counted, percent};
+use nigh::report::table::{Table, percent, pluralize};
 use nigh::{Checkpoint, Config, Dataset, Error, Outcome, Storage, Trained, train};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         let path = checkpoint.path().display();
         let note =
             if resumed { format!("going on from {path}") } else { format!("{path} is not there; starting anew") };
-        say(&[note], quiet);
+        print_notes(&[note], quiet);
     }
     let mut bar = Bar::new(config.metric.get(), config.repeats, config.epochs, quiet);
     let outcome = train::train(&dataset, &config, &mut bar, checkpoint.as_ref());
@@ -53,7 +53,7 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         if let Some(checkpoint) = &checkpoint {
             let _ = std::fs::remove_file(checkpoint.path());
         }
-        say(&[format!("the model is in {}", out.display())], quiet);
+        print_notes(&[format!("the model is in {}", out.display())], quiet);
     }
     match report {
         Report::Json(value) => print_json(&value),
@@ -197,10 +197,10 @@ fn text(dataset: &Dataset, config: &Config, outcome: &Outcome) -> String {
         dataset.name,
         config.task,
         config.protocol,
-        counted(dataset.num_nodes(), "node"),
-        counted(dataset.num_edges(), "edge"),
-        counted(dataset.samples[0].features.count(), "feature"),
-        counted(outcome.model.weights.num_parameters(), "parameter"),
+        pluralize(dataset.num_nodes(), "node"),
+        pluralize(dataset.num_edges(), "edge"),
+        pluralize(dataset.samples[0].features.count(), "feature"),
+        pluralize(outcome.model.weights.num_parameters(), "parameter"),
         outcome.millis_per_epoch,
         config.metric,
         percent(mean),

@@ -3,14 +3,14 @@
 use crate::shapes;
 use nigh::dataset::Input;
 use nigh::graph::Operator;
-use nigh::graph::arrange::neighbourly_order;
-use nigh::kernel::anchors::{Anchors, CLOSENESS, Structure};
-use nigh::kernel::attention::Attention;
-use nigh::kernel::linear::Linear;
-use nigh::kernel::pairs::{PairLoss, Scale};
-use nigh::kernel::propagate::Propagate;
-use nigh::kernel::sparse::SparseProduct;
+use nigh::graph::arrange::locality_order;
 use nigh::names::Auto;
+use nigh::ops::anchors::{Anchors, CLOSENESS, Structure};
+use nigh::ops::attention::Attention;
+use nigh::ops::linear::Linear;
+use nigh::ops::pairs::{PairLoss, Scale};
+use nigh::ops::propagate::Propagate;
+use nigh::ops::sparse::SparseProduct;
 use nigh::source::Node2Vec;
 use nigh::tape::{Operation, Pass, Tape, Var, Weights};
 use nigh::task::{NegativePairs, Question, Split};
@@ -273,7 +273,7 @@ fn read_and_propagate(folder: &Path) -> Result<Value, String> {
     }
     answer["peak_bytes"] = json!(peak_bytes());
     let start = Instant::now();
-    if let Some(order) = neighbourly_order(&sample.graph) {
+    if let Some(order) = locality_order(&sample.graph) {
         let arranged = Operator::symmetric(sample.graph.permute(&order).map_err(|error| error.to_string())?.into());
         answer["arrange"] = json!(start.elapsed().as_secs_f64());
         answer["arranged_hop"] = json!(hop_seconds(&arranged, &e));

@@ -1,9 +1,9 @@
 //! The graphs that are measured on: real data where they are at hand, otherwise drawn with the same counts.
 
 use nigh::dataset::generate::{PowerLaw, power_law};
-use nigh::dataset::paper::Known;
+use nigh::dataset::paper::NamedDataset;
 use nigh::dataset::{Folders, Input};
-use nigh::kernel::SparseMatrix;
+use nigh::linalg::SparseMatrix;
 use nigh::task::{Question, Split};
 use nigh::{Config, Dataset, Features, Graph, Protocol, Purpose, Result, Sample, Seeds, Task, View};
 use serde_json::json;
@@ -29,7 +29,7 @@ pub fn dataset(shape: &str) -> Result<Dataset> {
         "10m" => millions(10),
         "30m" => millions(30),
         "30x1m" => side_by_side(&millions(1)?.samples[0].graph, 30).map(|graph| Dataset::from_graph(shape, graph)),
-        name => match Known::named(name) {
+        name => match NamedDataset::named(name) {
             Some(known) if Folders::new(None).find(known).is_none() => stand_in(known),
             _ => Dataset::load(name, &Input::default(), &Folders::new(None)),
         },
@@ -66,7 +66,7 @@ fn side_by_side(graph: &Graph, copies: u32) -> Result<Graph> {
 }
 
 /// A graph, or several, with the counts of a dataset that is not at hand.
-fn stand_in(known: &Known) -> Result<Dataset> {
+fn stand_in(known: &NamedDataset) -> Result<Dataset> {
     let counts = known.paper.or(known.origin_counts).expect("every dataset has its counts");
     let (nodes, edges) = (counts.nodes / counts.graphs, counts.edges / counts.graphs);
     let mut samples = Vec::new();

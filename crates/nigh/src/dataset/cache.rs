@@ -1,12 +1,12 @@
 //! A dataset in one compact file: the second load of any of them takes milliseconds.
 
-use super::{Customs, Dataset, GivenPairs, GivenSplit, Ids, Sample};
+use super::{Dataset, FixedPairs, FixedSplit, Ids, PaperDefaults, Sample};
 use crate::atomic;
 use crate::dataset::Features;
 use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::kernel::{Matrix, SparseMatrix};
+use crate::linalg::{Matrix, SparseMatrix};
 use crate::source::SignalScale;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ struct Header {
     unit_signal: bool,
     notes: Vec<String>,
     samples: Vec<SampleHeader>,
-    given: Option<GivenKind>,
+    given: Option<FixedKind>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ enum FeatureKind {
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-enum GivenKind {
+enum FixedKind {
     Nodes,
     Pairs,
 }
@@ -89,19 +89,19 @@ pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result
         };
         samples.push(SampleHeader { nodes: sample.graph.num_nodes(), features, ids });
     }
-    let given = dataset.given.as_ref().map(|given| match given {
-        GivenSplit::Nodes(parts) => {
+    let given = dataset.fixed_split.as_ref().map(|given| match given {
+        FixedSplit::Nodes(parts) => {
             for (part, nodes) in parts.iter().enumerate() {
                 arrays.put(format!("given/{part}"), nodes.iter().copied());
             }
-            GivenKind::Nodes
+            FixedKind::Nodes
         }
-        GivenSplit::Pairs(parts) => {
+        FixedSplit::Pairs(parts) => {
             for (part, pairs) in parts.iter().enumerate() {
                 arrays.put(format!("given/{part}/positive"), pairs.positive.iter().flatten().copied());
                 arrays.put(format!("given/{part}/negative"), pairs.negative.iter().flatten().copied());
             }
-            GivenKind::Pairs
+            FixedKind::Pairs
         }
     });
     let header = Header {
@@ -109,9 +109,9 @@ pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result
         checksum: arrays.checksum(),
         name: dataset.name.clone(),
         class_names: dataset.class_names.clone(),
-        per_class: dataset.customs.per_class,
-        graphs: dataset.customs.graphs,
-        unit_signal: dataset.customs.signal_scale == Some(SignalScale::Unit),
+        per_class: dataset.paper_defaults.per_class,
+        graphs: dataset.paper_defaults.graphs,
+        unit_signal: dataset.paper_defaults.signal_scale == Some(SignalScale::Unit),
         notes: dataset.notes.clone(),
         samples,
         given,
@@ -162,22 +162,22 @@ pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
     }
     let given = match header.given {
         None => None,
-        Some(GivenKind::Nodes) => {
+        Some(FixedKind::Nodes) => {
             let mut part = |part: usize| arrays.take::<u32>(&format!("given/{part}"));
-            Some(GivenSplit::Nodes([part(0)?, part(1)?, part(2)?]))
+            Some(FixedSplit::Nodes([part(0)?, part(1)?, part(2)?]))
         }
-        Some(GivenKind::Pairs) => {
+        Some(FixedKind::Pairs) => {
             let mut pairs = |name: String| Some(arrays.take::<u32>(&name)?.as_chunks::<2>().0.to_vec());
             let mut part = |part: usize| {
-                Some(GivenPairs {
+                Some(FixedPairs {
                     positive: pairs(format!("given/{part}/positive"))?,
                     negative: pairs(format!("given/{part}/negative"))?,
                 })
             };
-            Some(GivenSplit::Pairs([part(0)?, part(1)?]))
+            Some(FixedSplit::Pairs([part(0)?, part(1)?]))
         }
     };
-    let customs = Customs {
+    let paper_defaults = PaperDefaults {
         signal_scale: header.unit_signal.then_some(SignalScale::Unit),
         per_class: header.per_class,
         graphs: header.graphs,
@@ -185,7 +185,17 @@ pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
     let Header { name, class_names, notes, .. } = header;
     let (graph_names, cleaning) = (Vec::new(), None);
     let feature_names = Vec::new();
-    let dataset = Dataset { name, samples, graph_names, class_names, feature_names, customs, given, notes, cleaning };
+    let dataset = Dataset {
+        name,
+        samples,
+        graph_names,
+        class_names,
+        feature_names,
+        paper_defaults,
+        fixed_split: given,
+        notes,
+        cleaning,
+    };
     dataset.check().ok()?;
     Some(dataset)
 }
@@ -278,13 +288,13 @@ mod tests {
         let sparse = Matrix::from_fn(400, 50, |i, c| f32::from(i % 50 == c));
         rich.samples[0].features = Features::from_matrix(sparse);
         rich.samples[0].ids = Ids::from_names((0..400).map(|i| format!("node {i}"))).into();
-        rich.given = Some(GivenSplit::Nodes([vec![1, 2], vec![3], vec![4, 5, 6]]));
+        rich.fixed_split = Some(FixedSplit::Nodes([vec![1, 2], vec![3], vec![4, 5, 6]]));
         let mut pairs = leaders.clone();
         pairs.samples[0].features = Features::Dense(Matrix::from_fn(400, 3, |i, c| (i + c) as f32).into());
         let free: Vec<[u32; 2]> =
             (1..400).map(|b| [0, b]).filter(|[a, b]| !pairs.samples[0].graph.has_edge(*a, *b)).collect();
-        let part = |at: usize| GivenPairs { positive: vec![free[at]], negative: vec![free[at + 2], free[at + 4]] };
-        pairs.given = Some(GivenSplit::Pairs([part(0), part(1)]));
+        let part = |at: usize| FixedPairs { positive: vec![free[at]], negative: vec![free[at + 2], free[at + 4]] };
+        pairs.fixed_split = Some(FixedSplit::Pairs([part(0), part(1)]));
         vec![communities, leaders, rich, pairs]
     }
 

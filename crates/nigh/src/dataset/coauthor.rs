@@ -1,11 +1,11 @@
 //! Coauthor CS and Physics: who wrote with whom, words of their papers, their field. One `.npz` of SciPy's sparse rows.
 
 use super::npy::{Archive, Array};
-use super::{Customs, Dataset, remarks};
+use super::{Dataset, PaperDefaults, remarks};
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
-use crate::kernel::SparseMatrix;
+use crate::linalg::SparseMatrix;
 use crate::names::one_of;
 use std::path::Path;
 
@@ -48,7 +48,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Dataset> {
     let mut dataset =
         Dataset::from_graph(name, graph).with_labels(&labels, (0..classes).map(|c| c.to_string()).collect());
     dataset.samples[0].features = features;
-    dataset.customs = Customs { per_class: Some([20, 30, 0]), ..Customs::default() };
+    dataset.paper_defaults = PaperDefaults { per_class: Some([20, 30, 0]), ..PaperDefaults::default() };
     // Both directions are listed, so duplicates say nothing.
     dataset.notes = remarks(Cleaning { duplicates: 0, ..cleaning });
     Ok(dataset)
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(**features, SparseMatrix::from_rows(&rows, 4));
         assert_eq!(sample.labels.as_deref(), Some(&[Some(0), Some(1), Some(1)][..]));
         assert_eq!((&dataset.class_names[..], &*sample.ids), (&["0".into(), "1".into()][..], &Ids::Numbers(3)));
-        assert_eq!(dataset.customs.per_class, Some([20, 30, 0]));
+        assert_eq!(dataset.paper_defaults.per_class, Some([20, 30, 0]));
         assert!(dataset.notes.is_empty());
     }
 

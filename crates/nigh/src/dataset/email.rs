@@ -2,7 +2,7 @@
 
 use super::interner::Interner;
 use super::text::Text;
-use super::{Customs, Dataset, Ids, Sample};
+use super::{Dataset, Ids, PaperDefaults, Sample};
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Component, Graph};
@@ -56,7 +56,7 @@ pub fn read(folder: &Path) -> Result<Dataset> {
     let classes = departments.values().max().map_or(0, |&department| department + 1);
     let class_names = (0..classes).map(|department| department.to_string()).collect();
     Ok(Dataset {
-        customs: Customs { graphs: Some([5, 1, 1]), ..Customs::default() },
+        paper_defaults: PaperDefaults { graphs: Some([5, 1, 1]), ..PaperDefaults::default() },
         notes: vec![
             format!("{crossing} lines between departments of different groups were left out"),
             format!("{} nodes in components of at most {TOO_SMALL} nodes were left out", labels.len() - kept),
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(sample.ids.iter().take(3).collect::<Vec<_>>(), ["105", "101", "100"]);
         assert_eq!(sample.labels.as_ref().unwrap()[..3], [Some(1), Some(1), Some(0)]);
         assert!(sample.graph.has_edge(1, 2) && !sample.graph.has_edge(0, 1));
-        assert_eq!((dataset.class_names.len(), dataset.customs.graphs), (8, Some([5, 1, 1])));
+        assert_eq!((dataset.class_names.len(), dataset.paper_defaults.graphs), (8, Some([5, 1, 1])));
         assert_eq!(dataset.notes[0], "1 lines between departments of different groups were left out");
     }
 

@@ -1,7 +1,7 @@
 //! A dataset as plain files: csv for what has names, NumPy's arrays for features.
 
-use super::paper::{Known, Origin};
-use super::{Dataset, Features, GivenSplit, Sample, csv_field, npy};
+use super::paper::{NamedDataset, Origin};
+use super::{Dataset, Features, FixedSplit, Sample, csv_field, npy};
 use crate::atomic;
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -21,7 +21,7 @@ use zip::{CompressionMethod, ZipWriter};
 /// - `README.txt`: what is what
 ///
 /// With several graphs the csv files start with a column `graph`.
-pub fn write(dataset: &Dataset, known: Option<&Known>, folder: &Path) -> Result<Vec<&'static str>> {
+pub fn write(dataset: &Dataset, known: Option<&NamedDataset>, folder: &Path) -> Result<Vec<&'static str>> {
     if folder.exists() {
         return Err(Error::file(folder, "exists already; an export is written to a folder of its own"));
     }
@@ -50,7 +50,7 @@ struct Export<'a> {
 }
 
 impl Export<'_> {
-    fn all(mut self, known: Option<&Known>) -> Result<Vec<&'static str>> {
+    fn all(mut self, known: Option<&NamedDataset>) -> Result<Vec<&'static str>> {
         self.nodes()?;
         self.edges()?;
         self.features()?;
@@ -162,9 +162,9 @@ impl Export<'_> {
 
     /// A split that comes with the data is one of the only graph.
     fn split(&mut self) -> Result<()> {
-        let (Some(given), sample) = (&self.dataset.given, &self.dataset.samples[0]) else { return Ok(()) };
+        let (Some(given), sample) = (&self.dataset.fixed_split, &self.dataset.samples[0]) else { return Ok(()) };
         match given {
-            GivenSplit::Nodes(parts) => {
+            FixedSplit::Nodes(parts) => {
                 let about = "the split of the nodes that everyone uses: train, valid, test".to_string();
                 self.file("split.csv", about, |out| {
                     writeln!(out, "id,part")?;
@@ -174,7 +174,7 @@ impl Export<'_> {
                     Ok(())
                 })
             }
-            GivenSplit::Pairs(parts) => {
+            FixedSplit::Pairs(parts) => {
                 let about = "pairs to validate and test with; exists = 1 is an edge that edges.csv lacks".to_string();
                 self.file("split_pairs.csv", about, |out| {
                     writeln!(out, "source,target,exists,part")?;
@@ -191,7 +191,7 @@ impl Export<'_> {
         }
     }
 
-    fn readme(&self, known: Option<&Known>) -> String {
+    fn readme(&self, known: Option<&NamedDataset>) -> String {
         let name = &self.dataset.name;
         let mut text = format!("{name}, written by nigh {}\n\n", env!("CARGO_PKG_VERSION"));
         self.written.iter().for_each(|(file, about)| text += &format!("{file:<16} {about}\n"));
@@ -288,9 +288,9 @@ impl<W: Write + Seek> Npz<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{GivenPairs, Ids, Input};
+    use crate::dataset::{FixedPairs, Ids, Input};
     use crate::graph::Graph;
-    use crate::kernel::Matrix;
+    use crate::linalg::Matrix;
     use crate::testing::TempDir;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -341,7 +341,7 @@ mod tests {
         dataset.class_names = vec!["theory".into(), "neural, nets".into()];
         dataset.samples[0].features =
             Features::from_matrix(Matrix::from_fn(6, 20, |i, c| if c == 3 * i % 20 { 0.5 + i as f32 } else { 0.0 }));
-        dataset.given = Some(GivenSplit::Nodes([vec![0, 1], vec![3], vec![4, 5]]));
+        dataset.fixed_split = Some(FixedSplit::Nodes([vec![0, 1], vec![3], vec![4, 5]]));
         dataset
     }
 
@@ -410,8 +410,8 @@ mod tests {
     #[test]
     fn given_pairs_are_listed_with_their_part() {
         let mut dataset = Dataset::from_graph("path", Graph::from_edges(4, &[[0, 1], [1, 2]]).unwrap().0);
-        let part = |a, b| GivenPairs { positive: vec![a], negative: vec![b] };
-        dataset.given = Some(GivenSplit::Pairs([part([2, 3], [0, 3]), part([0, 2], [1, 3])]));
+        let part = |a, b| FixedPairs { positive: vec![a], negative: vec![b] };
+        dataset.fixed_split = Some(FixedSplit::Pairs([part([2, 3], [0, 3]), part([0, 2], [1, 3])]));
         let (_temporary, folder) = export(&dataset);
         let expected = "source,target,exists,part\n2,3,1,valid\n0,3,0,valid\n0,2,1,test\n1,3,0,test\n";
         assert_eq!(text(&folder, "split_pairs.csv"), expected);

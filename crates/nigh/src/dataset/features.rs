@@ -1,6 +1,6 @@
 //! `F`: what is known of each node.
 
-use crate::kernel::{Matrix, SparseMatrix};
+use crate::linalg::{Matrix, SparseMatrix};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ mod unpack;
 use self::download::{Download, Patience};
 use self::lock::Lock;
 use super::folders::{Folders, LAST};
-use super::paper::{File, Known, Origin};
+use super::paper::{File, NamedDataset, Origin};
 use crate::atomic;
 use crate::digest::hex;
 use crate::error::{Error, Result};
@@ -107,13 +107,13 @@ impl Fetch {
     }
 
     /// Where a dataset is fetched from.
-    pub fn address(&self, known: &Known) -> String {
+    pub fn address(&self, known: &NamedDataset) -> String {
         match self.source(known) {
             Source::Folder(address) | Source::Archive(address) => address,
         }
     }
 
-    fn source(&self, known: &Known) -> Source {
+    fn source(&self, known: &NamedDataset) -> Source {
         match (&self.mirror, known.origin) {
             (None, Origin::Folder(address)) => Source::Folder(address.to_string()),
             (None, Origin::Archive(address)) => Source::Archive(address.to_string()),
@@ -124,7 +124,7 @@ impl Fetch {
 
     /// Fetches a dataset into the target folder, unless one of the folders has it. Several processes may try at once:
     /// one downloads, the others wait and then find it here.
-    pub fn run(&self, known: &Known, folders: &Folders, observer: &mut dyn Observer) -> Result<Fetched> {
+    pub fn run(&self, known: &NamedDataset, folders: &Folders, observer: &mut dyn Observer) -> Result<Fetched> {
         if let Some(folder) = self.here(known, folders) {
             return Ok(Fetched::Here(folder));
         }
@@ -163,7 +163,7 @@ impl Fetch {
     }
 
     /// The folder that has the dataset, as far as names and lengths tell.
-    fn here(&self, known: &Known, folders: &Folders) -> Option<PathBuf> {
+    fn here(&self, known: &NamedDataset, folders: &Folders) -> Option<PathBuf> {
         let whole = |folder: &PathBuf| known.files.iter().all(|file| has_length(&folder.join(file.name), file.bytes));
         folders.find(known).filter(|folder| !self.force && whole(folder))
     }
@@ -172,7 +172,7 @@ impl Fetch {
 /// One dataset on its way.
 struct Fetching<'a> {
     fetch: &'a Fetch,
-    known: &'a Known,
+    known: &'a NamedDataset,
     agent: Agent,
     folder: PathBuf,
     observer: &'a mut dyn Observer,

@@ -1,6 +1,6 @@
 //! Where the files of named datasets are looked for: a given folder, then `NIGH_DATA`, then the user's cache.
 
-use super::paper::{Known, Origin};
+use super::paper::{NamedDataset, Origin};
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ impl Folders {
     }
 
     /// The first folder that holds the dataset.
-    pub fn find(&self, known: &Known) -> Option<PathBuf> {
+    pub fn find(&self, known: &NamedDataset) -> Option<PathBuf> {
         let holds = |folder: &PathBuf| match known.files {
             [] => folder.join(LAST).is_file(),
             files => files.iter().all(|file| folder.join(file.name).is_file()),
@@ -64,7 +64,7 @@ impl Folders {
     }
 
     /// As `find`; if it is nowhere, the error says where to get it and where to put it.
-    pub fn require(&self, known: &Known) -> Result<PathBuf> {
+    pub fn require(&self, known: &NamedDataset) -> Result<PathBuf> {
         self.find(known).ok_or_else(|| {
             let name = known.name;
             let looked: Vec<String> = self.all().map(|folder| folder.join(name).display().to_string()).collect();

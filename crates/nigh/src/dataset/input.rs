@@ -4,10 +4,10 @@ use super::edge_list::{self, EdgeColumns, EdgeList, Listed};
 use super::format::Format;
 use super::matrix_market::{self, Entries};
 use super::nodes::{self, NodeColumns, NodeRows, Nodes};
-use super::{Dataset, Features, Ids, Sample, Texts, few, names, node_link, scipy};
+use super::{Dataset, Features, Ids, Sample, Texts, abbreviate, names, node_link, scipy};
 use crate::error::{Error, Result};
 use crate::graph::Cleaning;
-use crate::report::table::counted;
+use crate::report::table::pluralize;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ impl Dataset {
             None => None,
         };
         if nodes.num_added() > 0 {
-            notes.push(format!("{} with features but no edge: kept, isolated", counted(nodes.num_added(), "node")));
+            notes.push(format!("{} with features but no edge: kept, isolated", pluralize(nodes.num_added(), "node")));
         }
         let (mut class_names, mut labels_of_graphs) = (Vec::new(), None);
         if let Some(rows) = labels {
@@ -119,7 +119,7 @@ impl Dataset {
         notes.extend(super::remarks(cleaning));
         notes.extend(direction(cleaning, dataset.num_edges(), directed));
         if let Some(graphs) = &nodes.graphs {
-            notes.push(format!("{}: {}", counted(graphs.len(), "graph"), few(graphs.iter())));
+            notes.push(format!("{}: {}", pluralize(graphs.len(), "graph"), abbreviate(graphs.iter())));
             dataset.graph_names = graphs.iter().map(String::from).collect();
         }
         (dataset.notes, dataset.feature_names) = (notes, feature_names);
@@ -136,7 +136,7 @@ fn direction(cleaning: Cleaning, num_edges: usize, directed: Option<bool>) -> Op
         (None, 0) => Some("edges are taken in both directions".into()),
         (_, _) => Some(format!(
             "the graph is directed: {one_way} of {} have no way back; all are taken in both directions",
-            counted(num_edges, "edge")
+            pluralize(num_edges, "edge")
         )),
     }
 }

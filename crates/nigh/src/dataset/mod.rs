@@ -45,10 +45,10 @@ pub use texts::Texts;
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
-use crate::kernel::SparseMatrix;
+use crate::linalg::SparseMatrix;
 use crate::names::one_of;
 use crate::source::SignalScale;
-use paper::{Counts, KNOWN, Known};
+use paper::{Counts, NamedDataset, REGISTRY};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -67,9 +67,9 @@ pub struct Dataset {
     /// The word for each feature, where the user's file has them.
     pub feature_names: Vec<String>,
     /// What the paper does on these data and nowhere else.
-    pub customs: Customs,
+    pub paper_defaults: PaperDefaults,
     /// A split that everyone uses on these data, where there is one.
-    pub given: Option<GivenSplit>,
+    pub fixed_split: Option<FixedSplit>,
     /// Remarks for the user on what was read and tidied.
     pub notes: Vec<String>,
     /// What was tidied away, if it was read from files of the user's own.
@@ -93,7 +93,7 @@ pub struct Sample {
 
 /// Choices that belong to a dataset of the paper (protocol: "Data").
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Customs {
+pub struct PaperDefaults {
     /// The proof of concept keeps `E` at unit scale.
     pub signal_scale: Option<SignalScale>,
     /// Labelled nodes per class for training, validation and test; 0 for the test part means all the rest.
@@ -104,16 +104,16 @@ pub struct Customs {
 
 /// A split that comes with the data.
 #[derive(Debug, Clone, PartialEq)]
-pub enum GivenSplit {
+pub enum FixedSplit {
     /// The nodes to learn from, to validate with and to test with.
     Nodes([Vec<u32>; 3]),
     /// The graph holds the training edges; these are the pairs to validate with and to test with.
-    Pairs([GivenPairs; 2]),
+    Pairs([FixedPairs; 2]),
 }
 
 /// Pairs with and without an edge.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct GivenPairs {
+pub struct FixedPairs {
     /// Held-out edges.
     pub positive: Vec<[u32; 2]>,
     /// Pairs that are none.
@@ -135,7 +135,7 @@ pub const PPA_SIZED: Counts = Counts { graphs: 1, nodes: 576_289, edges: 30_326_
 
 /// Every name that stands for data: generated, or of the paper.
 pub fn names() -> Vec<&'static str> {
-    BUILT_IN.iter().map(|known| known.0).chain(KNOWN.iter().map(|known| known.name)).collect()
+    BUILT_IN.iter().map(|known| known.0).chain(REGISTRY.iter().map(|known| known.name)).collect()
 }
 
 /// Whether a name stands for data, and not for a file.
@@ -157,7 +157,7 @@ impl Dataset {
                     path.display()
                 )));
             }
-            return match Known::named(name) {
+            return match NamedDataset::named(name) {
                 Some(known) => known.load(folders),
                 None => Dataset::built_in(name),
             };
@@ -184,20 +184,21 @@ impl Dataset {
     pub fn built_in(name: &str) -> Result<Dataset> {
         let known: Vec<&str> = BUILT_IN.iter().map(|known| known.0).collect();
         one_of("graph", name, &known)?;
-        let customs = Customs { signal_scale: Some(SignalScale::Unit), per_class: Some([5, 5, 0]), graphs: None };
+        let paper_defaults =
+            PaperDefaults { signal_scale: Some(SignalScale::Unit), per_class: Some([5, 5, 0]), graphs: None };
         Ok(match name {
             "grid" => Dataset::from_graph(name, generate::grid(20, 20)),
             "communities" => {
                 let generated = generate::communities(20, 20, 0.01, BUILT_IN_SEED);
                 let dataset = Dataset::from_graph(name, generated.graph);
-                let customs = Customs { per_class: Some([5, 5, 10]), ..Customs::default() };
+                let paper_defaults = PaperDefaults { per_class: Some([5, 5, 10]), ..PaperDefaults::default() };
                 let words = (0..20).map(|c| format!("clique-{c}")).collect();
-                Dataset { customs, ..dataset.with_labels(&generated.labels, words) }
+                Dataset { paper_defaults, ..dataset.with_labels(&generated.labels, words) }
             }
             "ppa-sized" => Dataset::ppa_sized(name, 0.2)?,
             leaders => {
                 let generated = generate::leaders(&generate::Leaders::default(), BUILT_IN_SEED);
-                let dataset = Dataset { customs, ..Dataset::from_graph(name, generated.graph) };
+                let dataset = Dataset { paper_defaults, ..Dataset::from_graph(name, generated.graph) };
                 let status = |active: u32| if active == 1 { "active" } else { "inactive" };
                 match leaders {
                     "leaders-community" => {
@@ -232,8 +233,8 @@ impl Dataset {
             graph_names: Vec::new(),
             class_names: Vec::new(),
             feature_names: Vec::new(),
-            customs: Customs::default(),
-            given: None,
+            paper_defaults: PaperDefaults::default(),
+            fixed_split: None,
             notes: Vec::new(),
             cleaning: None,
         }
@@ -250,10 +251,19 @@ impl Dataset {
 
     /// Several graphs, for inductive work.
     pub fn from_samples(name: &str, samples: Vec<Sample>, class_names: Vec<String>) -> Result<Dataset> {
-        let (name, customs) = (name.to_string(), Customs::default());
-        let (graph_names, feature_names, given, notes) = (Vec::new(), Vec::new(), None, Vec::new());
-        let dataset =
-            Dataset { name, samples, graph_names, class_names, feature_names, customs, given, notes, cleaning: None };
+        let (name, paper_defaults) = (name.to_string(), PaperDefaults::default());
+        let (graph_names, feature_names, fixed_split, notes) = (Vec::new(), Vec::new(), None, Vec::new());
+        let dataset = Dataset {
+            name,
+            samples,
+            graph_names,
+            class_names,
+            feature_names,
+            paper_defaults,
+            fixed_split,
+            notes,
+            cleaning: None,
+        };
         dataset.check()?;
         Ok(dataset)
     }
@@ -285,7 +295,7 @@ impl Dataset {
                 return wrong(format!("graph {number} has label {label}, but there are {classes} classes"));
             }
         }
-        if let Some(counts) = self.customs.graphs
+        if let Some(counts) = self.paper_defaults.graphs
             && (counts.iter().sum::<usize>() != self.samples.len() || counts.contains(&0))
         {
             return wrong(format!("{} graphs can't be shared out as {counts:?}", self.samples.len()));
@@ -296,11 +306,11 @@ impl Dataset {
         let n = first.graph.num_nodes() as u32;
         let labelled =
             |&node: &u32| node < n && first.labels.as_ref().is_some_and(|labels| labels[node as usize].is_some());
-        match &self.given {
-            Some(GivenSplit::Nodes(parts)) if !parts.iter().flatten().all(labelled) => {
+        match &self.fixed_split {
+            Some(FixedSplit::Nodes(parts)) if !parts.iter().flatten().all(labelled) => {
                 wrong("the given split names a node without a label".into())
             }
-            Some(GivenSplit::Pairs(parts)) => {
+            Some(FixedSplit::Pairs(parts)) => {
                 let pairs = || parts.iter().flat_map(|part| [&part.positive, &part.negative]);
                 if pairs().flatten().flatten().any(|&node| node >= n) || pairs().any(Vec::is_empty) {
                     return wrong("the given split has an empty part or names an unknown node".into());
@@ -350,8 +360,8 @@ impl Dataset {
         };
         let mut place = vec![0u32; nodes.len()];
         nodes.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
-        let given = self.given.as_ref().map(|given| given.renumbered(&place));
-        Ok((Dataset { samples: vec![aligned], given, ..self.clone() }, num_known))
+        let fixed_split = self.fixed_split.as_ref().map(|split| split.renumbered(&place));
+        Ok((Dataset { samples: vec![aligned], fixed_split, ..self.clone() }, num_known))
     }
 
     /// The same data with classes numbered as a model numbers them.
@@ -383,7 +393,7 @@ impl Dataset {
         let mut places: HashMap<&String, u32> = HashMap::new();
         for (name, place) in self.feature_names.iter().zip(0..) {
             if !expected.contains(name) {
-                return Err(wrong(format!("feature `{name}` is new to the model; it knows {}", few(known))));
+                return Err(wrong(format!("feature `{name}` is new to the model; it knows {}", abbreviate(known))));
             }
             if places.insert(name, place).is_some() {
                 return Err(wrong(format!("two features are called `{name}`")));
@@ -415,8 +425,8 @@ impl Dataset {
             graph_names: Vec::new(),
             class_names: self.class_names.clone(),
             feature_names: self.feature_names.clone(),
-            customs: Customs { graphs: None, ..self.customs },
-            given: self.given.clone().filter(|_| self.samples.len() == 1),
+            paper_defaults: PaperDefaults { graphs: None, ..self.paper_defaults },
+            fixed_split: self.fixed_split.clone().filter(|_| self.samples.len() == 1),
             notes: self.notes.clone(),
             cleaning: self.cleaning,
         }
@@ -433,17 +443,17 @@ impl Dataset {
     }
 }
 
-impl GivenSplit {
+impl FixedSplit {
     /// The same split with node `i` called `place[i]`.
-    fn renumbered(&self, place: &[u32]) -> GivenSplit {
+    fn renumbered(&self, place: &[u32]) -> FixedSplit {
         let node = |&node: &u32| place[node as usize];
         let pairs = |pairs: &Vec<[u32; 2]>| pairs.iter().map(|[a, b]| [node(a), node(b)]).collect();
         match self {
-            GivenSplit::Nodes(parts) => GivenSplit::Nodes(parts.each_ref().map(|part| part.iter().map(node).collect())),
-            GivenSplit::Pairs(parts) => GivenSplit::Pairs(
+            FixedSplit::Nodes(parts) => FixedSplit::Nodes(parts.each_ref().map(|part| part.iter().map(node).collect())),
+            FixedSplit::Pairs(parts) => FixedSplit::Pairs(
                 parts
                     .each_ref()
-                    .map(|part| GivenPairs { positive: pairs(&part.positive), negative: pairs(&part.negative) }),
+                    .map(|part| FixedPairs { positive: pairs(&part.positive), negative: pairs(&part.negative) }),
             ),
         }
     }
@@ -461,7 +471,7 @@ fn remarks(cleaning: Cleaning) -> Vec<String> {
 }
 
 /// The first of many names.
-pub(crate) fn few<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+pub(crate) fn abbreviate<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut names = names.into_iter();
     let shown: Vec<String> = names.by_ref().take(5).map(|name| name.as_ref().to_string()).collect();
     format!("{}{}", shown.join(", "), if names.next().is_some() { ", ..." } else { "" })

@@ -7,7 +7,7 @@ use super::matrix_market::{self, Entries};
 use super::table::Table;
 use super::{Features, Texts, npy, scipy};
 use crate::error::{Error, Result};
-use crate::kernel::{Matrix, SparseMatrix};
+use crate::linalg::{Matrix, SparseMatrix};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -6,11 +6,11 @@
 
 use super::pickle::MAX_BYTES;
 use super::pickle::numpy::Array;
-use super::{Dataset, GivenPairs, GivenSplit, remarks, torch};
+use super::{Dataset, FixedPairs, FixedSplit, remarks, torch};
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -50,7 +50,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Dataset> {
     if linked > 0 {
         dataset.notes.push(format!("{linked} negative pairs of the split are training edges; they are kept"));
     }
-    dataset.given = Some(GivenSplit::Pairs(given));
+    dataset.fixed_split = Some(FixedSplit::Pairs(given));
     Ok(dataset)
 }
 
@@ -155,7 +155,7 @@ fn read_features(path: &Path, num_nodes: usize) -> Result<Features> {
 }
 
 /// The pairs of one part of the split; none of its edges may be known to the graph.
-fn read_pairs(path: &Path, graph: &Graph) -> Result<GivenPairs> {
+fn read_pairs(path: &Path, graph: &Graph) -> Result<FixedPairs> {
     let [positive, negative] = torch::read(path, ["edge", "edge_neg"])?;
     let positive = pairs(path, "edge", &positive, graph.num_nodes())?;
     let negative = pairs(path, "edge_neg", &negative, graph.num_nodes())?;
@@ -164,7 +164,7 @@ fn read_pairs(path: &Path, graph: &Graph) -> Result<GivenPairs> {
         let problem = format!("row {row} of `edge`, {a}-{b}, is a training edge too; held-out edges must not be seen");
         return Err(Error::file(path, problem));
     }
-    Ok(GivenPairs { positive, negative })
+    Ok(FixedPairs { positive, negative })
 }
 
 fn pairs(path: &Path, name: &str, array: &Array<i64>, num_nodes: usize) -> Result<Vec<[u32; 2]>> {
@@ -317,9 +317,9 @@ mod tests {
         let sample = &dataset.samples[0];
         assert_eq!((sample.graph.num_nodes(), sample.graph.num_edges()), (6, 3));
         assert_eq!((sample.features.rows(), sample.features.cols()), (6, 1));
-        let valid = GivenPairs { positive: vec![[3, 4]], negative: vec![[0, 5], [0, 2]] };
-        let test = GivenPairs { positive: vec![[5, 4]], negative: vec![[1, 5]] };
-        assert_eq!(dataset.given, Some(GivenSplit::Pairs([valid, test])));
+        let valid = FixedPairs { positive: vec![[3, 4]], negative: vec![[0, 5], [0, 2]] };
+        let test = FixedPairs { positive: vec![[5, 4]], negative: vec![[1, 5]] };
+        assert_eq!(dataset.fixed_split, Some(FixedSplit::Pairs([valid, test])));
         assert!(dataset.notes.is_empty());
         let linked = read_with("split/time/test.pt", Some(saved(&[[5, 4]], &[[1, 0]]))).unwrap();
         assert_eq!(linked.notes, ["1 negative pairs of the split are training edges; they are kept"]);

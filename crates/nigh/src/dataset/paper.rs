@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// A dataset that has a name and is read from files.
 #[derive(Debug)]
-pub struct Known {
+pub struct NamedDataset {
     /// What users type, and the name of its folder.
     pub name: &'static str,
     /// A line about it.
@@ -79,8 +79,8 @@ const PLANETOID: &str = "https://github.com/kimiyoung/planetoid/raw/master/data/
 const GNN_BENCHMARK: &str = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/";
 
 /// Every dataset of the paper that is not generated, and one more of OGB.
-pub const KNOWN: &[Known] = &[
-    Known {
+pub const REGISTRY: &[NamedDataset] = &[
+    NamedDataset {
         name: "cora",
         about: "citations between papers, bags of words, label = topic",
         files: &[
@@ -131,7 +131,7 @@ pub const KNOWN: &[Known] = &[
         origin_counts: None,
         read: |folder| planetoid::read(folder, "cora"),
     },
-    Known {
+    NamedDataset {
         name: "citeseer",
         about: "citations between papers, bags of words, label = topic",
         files: &[
@@ -182,7 +182,7 @@ pub const KNOWN: &[Known] = &[
         origin_counts: None,
         read: |folder| planetoid::read(folder, "citeseer"),
     },
-    Known {
+    NamedDataset {
         name: "pubmed",
         about: "citations between papers, tf-idf, label = topic",
         files: &[
@@ -233,7 +233,7 @@ pub const KNOWN: &[Known] = &[
         origin_counts: None,
         read: |folder| planetoid::read(folder, "pubmed"),
     },
-    Known {
+    NamedDataset {
         name: "coauthor-cs",
         about: "joint papers of computer scientists, keywords, label = field",
         files: &[File {
@@ -247,7 +247,7 @@ pub const KNOWN: &[Known] = &[
         origin_counts: None,
         read: |folder| coauthor::read(folder, "coauthor-cs"),
     },
-    Known {
+    NamedDataset {
         name: "coauthor-physics",
         about: "joint papers of physicists, keywords, label = field",
         files: &[File {
@@ -261,7 +261,7 @@ pub const KNOWN: &[Known] = &[
         origin_counts: None,
         read: |folder| coauthor::read(folder, "coauthor-physics"),
     },
-    Known {
+    NamedDataset {
         name: "email",
         about: "email within groups of departments, no features, label = department",
         files: &[
@@ -282,7 +282,7 @@ pub const KNOWN: &[Known] = &[
         origin_counts: None,
         read: email::read,
     },
-    Known {
+    NamedDataset {
         name: "ppi",
         about: "proteins in 24 tissues, gene sets as features",
         files: &[
@@ -308,7 +308,7 @@ pub const KNOWN: &[Known] = &[
         origin_counts: None,
         read: ppi::read,
     },
-    Known {
+    NamedDataset {
         name: "ogbl-ddi",
         about: "interactions of drugs, no features, the split of OGB",
         files: &[
@@ -344,7 +344,7 @@ pub const KNOWN: &[Known] = &[
         origin_counts: Some(Counts { graphs: 1, nodes: 4_267, edges: 1_067_911, features: 0, classes: 0 }),
         read: |folder| ogb::read(folder, "ogbl-ddi"),
     },
-    Known {
+    NamedDataset {
         name: "ogbl-ppa",
         about: "associations of proteins, 58 species as features, the split of OGB",
         // No copy was at hand to take checksums from; the reader checks counts against the files' own.
@@ -357,10 +357,10 @@ pub const KNOWN: &[Known] = &[
     },
 ];
 
-impl Known {
+impl NamedDataset {
     /// The dataset of a name.
-    pub fn named(name: &str) -> Option<&'static Known> {
-        KNOWN.iter().find(|known| known.name == name)
+    pub fn named(name: &str) -> Option<&'static NamedDataset> {
+        REGISTRY.iter().find(|known| known.name == name)
     }
 
     /// Reads the dataset from where it lies. The first time it is converted to one compact file in the user's cache, if

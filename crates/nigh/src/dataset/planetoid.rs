@@ -6,11 +6,11 @@
 
 use super::pickle::numpy::{Array, Rows, integers, sparse_rows};
 use super::pickle::{self, Id, Pickle, read_file};
-use super::{Customs, Dataset, GivenSplit, Ids, Sample};
+use super::{Dataset, FixedSplit, Ids, PaperDefaults, Sample};
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::kernel::SparseMatrix;
+use crate::linalg::SparseMatrix;
 use std::path::{Path, PathBuf};
 
 /// The public split validates with as many nodes behind the training part.
@@ -78,8 +78,8 @@ pub fn read(folder: &Path, name: &str) -> Result<Dataset> {
         graph_names: Vec::new(),
         class_names: (0..num_classes).map(|class| class.to_string()).collect(),
         feature_names: Vec::new(),
-        customs: Customs::default(),
-        given: Some(GivenSplit::Nodes([nodes(0..num_train), valid, test_ids])),
+        paper_defaults: PaperDefaults::default(),
+        fixed_split: Some(FixedSplit::Nodes([nodes(0..num_train), valid, test_ids])),
         notes,
         cleaning: None,
     })
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(features.row(0).collect::<Vec<_>>(), [(0, 0.25), (2, 0.75)]);
         assert_eq!(features.row(503).count(), 0);
         assert_eq!(dataset.class_names, ["0", "1"]);
-        let Some(GivenSplit::Nodes(parts)) = &dataset.given else { panic!("a split of nodes") };
+        let Some(FixedSplit::Nodes(parts)) = &dataset.fixed_split else { panic!("a split of nodes") };
         assert_eq!(parts, &[vec![0, 1], (2..502).collect(), vec![504, 502]]);
         let expected = [
             "1 repeated entries of the neighbour lists were merged",

@@ -1,11 +1,11 @@
 //! PPI: which proteins interact in each of 24 human tissues. A node-link JSON, a `.npy` of features, and a map between.
 
 use super::npy;
-use super::{Customs, Dataset, Ids, Sample};
+use super::{Dataset, Ids, PaperDefaults, Sample};
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -76,8 +76,8 @@ pub fn read(folder: &Path) -> Result<Dataset> {
     let mut notes = super::remarks(cleaning);
     let left_out = listed.nodes.len() - kept;
     notes.push(format!("{left_out} nodes in components of at most {TOO_SMALL} nodes were left out"));
-    let customs = Customs { graphs: Some([16, 4, 4]), ..Customs::default() };
-    Ok(Dataset { customs, notes, ..Dataset::from_samples("ppi", samples, Vec::new())? })
+    let paper_defaults = PaperDefaults { graphs: Some([16, 4, 4]), ..PaperDefaults::default() };
+    Ok(Dataset { paper_defaults, notes, ..Dataset::from_samples("ppi", samples, Vec::new())? })
 }
 
 /// A row of scaled features for each node.
@@ -187,7 +187,7 @@ mod tests {
         // Node 11 has row 11: (1, 0, 11).
         let row = [2f32.ln() + 0.1, 0.1, 11.1];
         assert_eq!(features.row(1), row.map(|x| x / row.iter().sum::<f32>()));
-        assert_eq!((dataset.customs.graphs, sample.labels.is_none()), (Some([16, 4, 4]), true));
+        assert_eq!((dataset.paper_defaults.graphs, sample.labels.is_none()), (Some([16, 4, 4]), true));
         let left_out = "2 nodes in components of at most 10 nodes were left out";
         assert_eq!(dataset.notes.last().unwrap(), left_out);
     }

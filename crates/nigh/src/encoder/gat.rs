@@ -1,7 +1,7 @@
 //! Graph attention (Veličković et al.): every node weighs its neighbours, and itself, by how well they fit it.
 
 use super::{Encoder, Input, Scope};
-use crate::kernel::attention::Attention;
+use crate::ops::attention::Attention;
 use crate::tape::{Start, Var};
 
 /// How many heads look at the neighbours, side by side, in every layer but the last, which has one.

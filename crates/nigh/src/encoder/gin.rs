@@ -2,9 +2,9 @@
 //! mean does not, which is what Theorem 3 asks of an encoder for `E`.
 
 use super::{Encoder, Input, Scope};
-use crate::kernel::add::AddScaled;
-use crate::kernel::dropout::ReluDropout;
-use crate::kernel::propagate::Propagate;
+use crate::ops::add::AddScaled;
+use crate::ops::dropout::ReluDropout;
+use crate::ops::propagate::Propagate;
 use crate::tape::{Start, Var};
 
 /// `K` layers of sums under an MLP of one hidden layer, with ReLU and dropout between layers. `ε` is learnt from zero on.

@@ -1,7 +1,7 @@
 //! Linear message passing: `Ã^K X`, with or without a map behind it.
 
 use super::{Encoder, Input, Scope};
-use crate::kernel::propagate::Propagate;
+use crate::ops::propagate::Propagate;
 use crate::tape::{Start, Var};
 
 /// `Ã^K X`: nothing to learn. What the signal goes through in the linear instance (Eq. 7).

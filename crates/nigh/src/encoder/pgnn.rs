@@ -3,9 +3,9 @@
 
 use super::{Encoder, Input, Scope};
 use crate::graph::anchors::{num_sets, num_sizes};
-use crate::kernel::Matrix;
-use crate::kernel::anchors::{Anchors, CLOSENESS, Position, Structure};
-use crate::kernel::linear::Linear;
+use crate::linalg::Matrix;
+use crate::ops::anchors::{Anchors, CLOSENESS, Position, Structure};
+use crate::ops::linear::Linear;
 use crate::tape::{Start, Var};
 
 /// A linear map in front, then `K` layers with dropout between them. The last gives a column per set of anchors, or, where

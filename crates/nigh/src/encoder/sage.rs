@@ -2,8 +2,8 @@
 //! layers.
 
 use super::{Encoder, Input, Scope};
-use crate::kernel::add::Add;
-use crate::kernel::propagate::Propagate;
+use crate::ops::add::Add;
+use crate::ops::propagate::Propagate;
 use crate::tape::{Start, Var};
 
 /// `K` layers of GraphSAGE over all neighbours.

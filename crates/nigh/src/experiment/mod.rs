@@ -16,12 +16,12 @@ mod significance;
 mod verdict;
 
 pub use memory::Peak;
-pub use record::{Claim, Curve, Found, Record, Store};
+pub use record::{Curve, Record, RecordSet, RunLock, Store};
 pub use run::measure;
 pub use significance::{holm, paired_p};
-pub use verdict::{Figure, Judged, Ours, Summary, Verdict};
+pub use verdict::{ComparedTable, Figure, Measured, Summary, Verdict};
 
-use crate::dataset::paper::Known;
+use crate::dataset::paper::NamedDataset;
 use crate::error::{Error, Result};
 use crate::names::{Auto, one_of};
 use crate::source::Refresh;
@@ -296,7 +296,8 @@ impl Cell {
     /// to the same are the same.
     pub fn address(&self) -> BTreeMap<String, serde_json::Value> {
         let mut config = Config { repeats: 0, seed: 0, ..self.config.clone() };
-        let several = Known::named(&self.dataset).and_then(|known| known.paper).is_some_and(|counts| counts.graphs > 1);
+        let several =
+            NamedDataset::named(&self.dataset).and_then(|known| known.paper).is_some_and(|counts| counts.graphs > 1);
         // What is said without being asked is not said.
         if config.refresh == Auto::Is(if several { Refresh::Resampled } else { Refresh::Fixed }) {
             config.refresh = Auto::Auto;

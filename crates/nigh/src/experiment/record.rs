@@ -73,17 +73,17 @@ pub struct Store {
 
 /// The right to run a repeat, as long as it is held: it ends with the process, however that ends.
 #[derive(Debug)]
-pub struct Claim(#[expect(dead_code, reason = "its lock is held by having it open")] File);
+pub struct RunLock(#[expect(dead_code, reason = "its lock is held by having it open")] File);
 
 /// Records by what they are of.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct RecordSet {
     of_cells: HashMap<String, BTreeMap<u64, Record>>,
     /// Remarks about lines that are no records.
     pub notes: Vec<String>,
 }
 
-impl Found {
+impl RecordSet {
     /// The repeats of a cell, by their seeds.
     pub fn of(&self, cell: &Cell) -> impl Iterator<Item = &Record> {
         let of_cell = self.of_cells.get(&key(&cell.address()));
@@ -147,8 +147,8 @@ impl Store {
     }
 
     /// All that was ever finished. Of several records of a repeat the first counts.
-    pub fn read(&self) -> Result<Found> {
-        let mut found = Found::default();
+    pub fn read(&self) -> Result<RecordSet> {
+        let mut found = RecordSet::default();
         let mut paths = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
             entries => entries
@@ -163,7 +163,7 @@ impl Store {
 
     /// Whether a repeat has been run by now, by whomever.
     pub fn has(&self, cell: &Cell, seed: u64) -> Result<bool> {
-        let (path, mut found) = (self.path(&cell.dataset), Found::default());
+        let (path, mut found) = (self.path(&cell.dataset), RecordSet::default());
         if path.exists() {
             found.add(&path)?;
         }
@@ -201,14 +201,14 @@ impl Store {
     }
 
     /// Takes a repeat, unless another process is at it.
-    pub fn claim(&self, cell: &Cell, seed: u64) -> Result<Option<Claim>> {
+    pub fn claim(&self, cell: &Cell, seed: u64) -> Result<Option<RunLock>> {
         let folder = self.folder.join(".claims");
         let name = digest::sha256(format!("{} {seed}", key(&cell.address())).as_bytes());
         let path = folder.join(&name[..16]);
         let open = || fs::create_dir_all(&folder).and_then(|()| File::create(&path));
         let file = open().map_err(Error::io(&path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Claim(file))),
+            Ok(()) => Ok(Some(RunLock(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(Error::io(&path)(error)),
         }

@@ -1,6 +1,6 @@
 //! Ours beside theirs, and what to think of it.
 
-use super::{Cell, Experiment, Found, Kind, Published};
+use super::{Cell, Experiment, Kind, Published, RecordSet};
 use crate::train::mean_and_std;
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub enum Verdict {
 
 /// What we found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Ours {
+pub struct Measured {
     /// In the unit of the table.
     pub mean: f64,
     /// Population standard deviation over repeats.
@@ -45,7 +45,7 @@ pub struct Figure {
     /// What it comes from.
     pub cell: Cell,
     /// What we found, if we looked.
-    pub ours: Option<Ours>,
+    pub ours: Option<Measured>,
     /// What the paper printed, if it did.
     pub theirs: Option<Published>,
     /// The comparison.
@@ -54,7 +54,7 @@ pub struct Figure {
 
 /// A table with what was found.
 #[derive(Debug)]
-pub struct Judged {
+pub struct ComparedTable {
     /// The table.
     pub table: Experiment,
     /// Row by row.
@@ -96,9 +96,9 @@ impl Summary {
     }
 }
 
-impl Judged {
+impl ComparedTable {
     /// From the records alone.
-    pub fn new(table: Experiment, found: &Found) -> Judged {
+    pub fn new(table: Experiment, found: &RecordSet) -> ComparedTable {
         let figures = table
             .places()
             .map(|(row, column)| {
@@ -108,7 +108,7 @@ impl Judged {
                 Figure { row, column, verdict: verdict(ours, theirs, table.kind), cell, ours, theirs }
             })
             .collect();
-        Judged { table, figures }
+        ComparedTable { table, figures }
     }
 
     /// The figure at a place.
@@ -172,7 +172,7 @@ impl Judged {
     }
 }
 
-fn ours(cell: &Cell, found: &Found, kind: Kind) -> Option<Ours> {
+fn ours(cell: &Cell, found: &RecordSet, kind: Kind) -> Option<Measured> {
     let records: Vec<_> = found.of(cell).collect();
     if records.is_empty() {
         return None;
@@ -186,7 +186,7 @@ fn ours(cell: &Cell, found: &Found, kind: Kind) -> Option<Ours> {
         .collect();
     let (mean, std) = mean_and_std(&values);
     let millis: Vec<f64> = records.iter().map(|record| record.millis_per_epoch).collect();
-    Some(Ours {
+    Some(Measured {
         mean,
         std,
         repeats: records.len(),
@@ -196,7 +196,7 @@ fn ours(cell: &Cell, found: &Found, kind: Kind) -> Option<Ours> {
 }
 
 /// The rule, in the unit of the table.
-fn verdict(ours: Option<Ours>, theirs: Option<Published>, kind: Kind) -> Verdict {
+fn verdict(ours: Option<Measured>, theirs: Option<Published>, kind: Kind) -> Verdict {
     const SLACK: f64 = 0.5;
     match (ours, theirs) {
         (None, _) => Verdict::NotRun,
@@ -221,15 +221,17 @@ mod tests {
 
     #[test]
     fn without_records_nothing_was_run() {
-        let none = Found::default();
-        let tables: Vec<Judged> = Experiment::all().into_iter().map(|table| Judged::new(table, &none)).collect();
+        let none = RecordSet::default();
+        let tables: Vec<ComparedTable> =
+            Experiment::all().into_iter().map(|table| ComparedTable::new(table, &none)).collect();
         let summary = Summary::of(tables.iter().flat_map(|judged| &judged.figures));
         assert_eq!(summary, Summary { not_run: 458, ..Summary::default() });
     }
 
     #[test]
     fn a_figure_is_reproduced_within_two_deviations_and_half_a_point() {
-        let ours = |mean: f64, std: f64| Some(Ours { mean, std, repeats: 5, millis_per_epoch: 0.0, peak_bytes: None });
+        let ours =
+            |mean: f64, std: f64| Some(Measured { mean, std, repeats: 5, millis_per_epoch: 0.0, peak_bytes: None });
         let theirs = |mean: f64, std: Option<f64>| Some(Published::Figure { mean, std, decimals: 1 });
         let judge = |a, b| verdict(a, b, Kind::Metric);
         // 2 sqrt(0.3² + 0.4²) + 0.5 = 1.5.

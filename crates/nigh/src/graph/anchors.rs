@@ -2,7 +2,7 @@
 //! (You et al., ICML 2019; the fast variant, which looks two hops far).
 
 use super::Graph;
-use crate::kernel::dispatch::simd;
+use crate::linalg::dispatch::simd;
 use crate::seeds::Stream;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};

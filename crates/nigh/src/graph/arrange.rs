@@ -4,7 +4,7 @@
 use super::Graph;
 
 /// Nodes whose rows the nearest caches hold together.
-const NEAR: usize = 1 << 13;
+const CACHED_NODES: usize = 1 << 13;
 /// Rounds in which nodes take over the label of most of their neighbours: more change little.
 const ROUNDS: usize = 3;
 /// By how much the share of near neighbours has to rise to be worth the trouble.
@@ -14,8 +14,8 @@ const WORTH: f64 = 0.2;
 /// graph is small, ordered already, or has no communities.
 ///
 /// Communities are found by label propagation (Raghavan et al.): in time linear in the edges, about that of ten hops.
-pub fn neighbourly_order(graph: &Graph) -> Option<Vec<u32>> {
-    if graph.num_nodes() <= NEAR {
+pub fn locality_order(graph: &Graph) -> Option<Vec<u32>> {
+    if graph.num_nodes() <= CACHED_NODES {
         return None;
     }
     let before = share_near(graph, |node| node);
@@ -36,7 +36,7 @@ fn share_near(graph: &Graph, place: impl Fn(u32) -> u32) -> f64 {
     for node in (0..graph.num_nodes()).step_by(step) {
         let here = place(node as u32);
         let neighbours = graph.neighbours(node);
-        near += neighbours.iter().filter(|&&other| (here.abs_diff(place(other)) as usize) < NEAR / 2).count();
+        near += neighbours.iter().filter(|&&other| (here.abs_diff(place(other)) as usize) < CACHED_NODES / 2).count();
         all += neighbours.len();
     }
     near as f64 / all.max(1) as f64
@@ -84,7 +84,7 @@ mod tests {
     fn scattered_communities_are_gathered() {
         let shape = PowerLaw { across: 0.1, ..PowerLaw::new(20_000, 200_000) };
         let graph = power_law(&shape, 1).unwrap().graph;
-        let order = neighbourly_order(&graph).expect("communities to be found");
+        let order = locality_order(&graph).expect("communities to be found");
         let mut sorted = order.clone();
         sorted.sort_unstable();
         assert!(sorted.iter().copied().eq(0..20_000), "every node once");
@@ -96,8 +96,8 @@ mod tests {
     fn what_has_no_communities_or_is_small_or_ordered_stays_as_it_is() {
         let mut rng = Seeds::new(1).rng(Purpose::Generate, &[]);
         let edges: Vec<_> = (0..200_000).map(|_| [rng.below(20_000) as u32, rng.below(20_000) as u32]).collect();
-        assert_eq!(neighbourly_order(&Graph::from_edges(20_000, &edges).unwrap().0), None);
-        assert_eq!(neighbourly_order(&generate::communities(20, 20, 0.1, 1).graph), None);
-        assert_eq!(neighbourly_order(&generate::grid(100, 200)), None);
+        assert_eq!(locality_order(&Graph::from_edges(20_000, &edges).unwrap().0), None);
+        assert_eq!(locality_order(&generate::communities(20, 20, 0.1, 1).graph), None);
+        assert_eq!(locality_order(&generate::grid(100, 200)), None);
     }
 }

@@ -6,8 +6,8 @@
 
 use super::{Cleaning, Graph};
 use crate::error::{Error, Result};
-use crate::kernel::pages::prefer_large_pages;
-use crate::kernel::sort::sort_rows;
+use crate::linalg::pages::prefer_large_pages;
+use crate::linalg::sort::sort_rows;
 use rayon::prelude::*;
 use std::ops::Range;
 

@@ -13,7 +13,7 @@ mod block;
 mod dense;
 
 use super::Graph;
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use crate::seeds::{Purpose, Seeds, Stream, unit};
 use block::Block;
 use rayon::prelude::*;

@@ -1,9 +1,9 @@
 //! The message-passing operator `diag(l) (A + s I) diag(r)`: two vectors, and nothing stored per edge.
 
 use super::Graph;
-use crate::kernel::Matrix;
-use crate::kernel::half::{Storage, StorageError};
-use crate::kernel::propagate::{Spare, apply_hops, apply_rows};
+use crate::linalg::Matrix;
+use crate::linalg::half::{Storage, StorageError};
+use crate::ops::propagate::{Spare, apply_hops, apply_rows};
 use std::sync::Arc;
 
 /// `diag(left) (A + self_weight I) diag(right)` on one graph. Cheap to clone.

@@ -194,7 +194,7 @@ pub fn measure(
 mod tests {
     use super::*;
     use crate::dataset::generate;
-    use crate::kernel::Matrix;
+    use crate::linalg::Matrix;
     use std::sync::Arc;
 
     #[test]

@@ -42,13 +42,13 @@ pub fn architecture(name: &str) -> Result<Architecture> {
     let names: Vec<&str> = MODELS.iter().map(|model| model.0).collect();
     one_of("model", name, &names)?;
     Ok(match name {
-        "smp-linear" => model([features().linear().unit_rows(), signal().propagated()]).head(Head::Linear),
-        "smp-identity" => model([features().linear().unit_rows(), signal().propagated()]),
-        "smp-mlp" => model([features().linear().unit_rows(), signal().propagated()]).head(Head::Mlp),
-        "smp-linear-gcn-feat" => model([features().gcn().unit_rows(), signal().propagated()]).head(Head::Linear),
+        "smp-linear" => model([features().linear().l2_normalize(), signal().propagated()]).head(Head::Linear),
+        "smp-identity" => model([features().linear().l2_normalize(), signal().propagated()]),
+        "smp-mlp" => model([features().linear().l2_normalize(), signal().propagated()]).head(Head::Mlp),
+        "smp-linear-gcn-feat" => model([features().gcn().l2_normalize(), signal().propagated()]).head(Head::Linear),
         "smp-linear-gcn-both" => model([features().gcn(), signal().gcn()]).head(Head::Linear),
-        "smp-attention" => model([features().linear().unit_rows(), signal().propagated()]).head(Head::Attention),
-        "smp-gin" => model([features().linear().unit_rows(), signal().through(Gin)]).head(Head::Linear),
+        "smp-attention" => model([features().linear().l2_normalize(), signal().propagated()]).head(Head::Attention),
+        "smp-gin" => model([features().linear().l2_normalize(), signal().through(Gin)]).head(Head::Linear),
         "sgc" => model([features().linear()]),
         "gcn" => model([features().gcn()]),
         "gat" => model([features().through(Gat)]).dropout(0.6),
@@ -80,27 +80,27 @@ impl Architecture {
 }
 
 /// `F -> ...`
-pub fn features() -> From {
-    From(vec![Source::Features])
+pub fn features() -> Sources {
+    Sources(vec![Source::Features])
 }
 
 /// `E -> ...`
-pub fn signal() -> From {
-    From(vec![Source::Signal])
+pub fn signal() -> Sources {
+    Sources(vec![Source::Signal])
 }
 
 /// `I -> ...`
-pub fn ids() -> From {
-    From(vec![Source::OneHot])
+pub fn ids() -> Sources {
+    Sources(vec![Source::OneHot])
 }
 
 /// Sources that wait for their encoder.
 #[derive(Debug, Clone)]
-pub struct From(Vec<Source>);
+pub struct Sources(Vec<Source>);
 
-impl From {
+impl Sources {
     /// With another source beside.
-    pub fn and(mut self, source: Source) -> From {
+    pub fn and(mut self, source: Source) -> Sources {
         self.0.push(source);
         self
     }
@@ -122,14 +122,14 @@ impl From {
 
     /// `->` an encoder of your own.
     pub fn through(self, encoder: impl Encoder + 'static) -> Branch {
-        Branch { sources: self.0, encoder: Arc::new(encoder), unit_rows: false }
+        Branch { sources: self.0, encoder: Arc::new(encoder), l2_normalize: false }
     }
 }
 
 impl Branch {
     /// Rows scaled to length one.
-    pub fn unit_rows(self) -> Branch {
-        Branch { unit_rows: true, ..self }
+    pub fn l2_normalize(self) -> Branch {
+        Branch { l2_normalize: true, ..self }
     }
 }
 

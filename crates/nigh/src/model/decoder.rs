@@ -2,13 +2,13 @@
 
 use super::{Heuristic, Model, Shape};
 use crate::graph::Graph;
-use crate::kernel::Matrix;
-use crate::kernel::cross_entropies;
-use crate::kernel::dropout::ReluDropout;
-use crate::kernel::incidence::Incidence;
-use crate::kernel::linear::Linear;
-use crate::kernel::pairs::{self, PairLoss, Scale};
+use crate::linalg::Matrix;
+use crate::linalg::incidence::Incidence;
+use crate::linalg::logistic::cross_entropies;
 use crate::names::named;
+use crate::ops::dropout::ReluDropout;
+use crate::ops::linear::Linear;
+use crate::ops::pairs::{self, PairLoss, Scale};
 use crate::seeds::Seeds;
 use crate::tape::{Pass, Tape, Var, Weights};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl PairDecoder {
     }
 
     /// Sets the pairs that should score high, for all losses to come.
-    pub fn expect(&mut self, num_nodes: usize, positive: &[[u32; 2]]) {
+    pub fn set_positives(&mut self, num_nodes: usize, positive: &[[u32; 2]]) {
         match &mut self.predictor {
             Some(predictor) => {
                 predictor.positive.clear();
@@ -62,9 +62,9 @@ impl PairDecoder {
     }
 
     /// Sets the pairs that should score low, for the loss to come. Does not need `H`, so both can be made at once.
-    pub fn oppose(&mut self, num_nodes: usize, negative: &[[u32; 2]]) {
+    pub fn set_negatives(&mut self, num_nodes: usize, negative: &[[u32; 2]]) {
         match &mut self.predictor {
-            Some(predictor) => predictor.oppose(num_nodes, negative),
+            Some(predictor) => predictor.set_negatives(num_nodes, negative),
             None => self.loss.negative.rebuild(num_nodes, negative),
         }
     }
@@ -139,7 +139,7 @@ impl Predictor {
         }
     }
 
-    fn oppose(&mut self, num_nodes: usize, negative: &[[u32; 2]]) {
+    fn set_negatives(&mut self, num_nodes: usize, negative: &[[u32; 2]]) {
         self.pairs.clear();
         self.pairs.extend_from_slice(&self.positive);
         self.pairs.extend_from_slice(negative);

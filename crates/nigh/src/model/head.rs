@@ -1,10 +1,10 @@
 //! `F_output`: what is made of the branches side by side.
 
 use crate::encoder::{Input, Scope};
-use crate::kernel::Matrix;
-use crate::kernel::blend::{Blend, Tanh};
-use crate::kernel::linear::{Concatenate, Linear};
+use crate::linalg::Matrix;
 use crate::names::named;
+use crate::ops::blend::{Blend, Tanh};
+use crate::ops::linear::{Concatenate, Linear};
 use crate::tape::Var;
 
 named! {

@@ -1,7 +1,7 @@
 //! Scores that are counted in the graph, with nothing to learn: what every model of links has to beat.
 
 use crate::graph::{Graph, Operator};
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use crate::names::named;
 use rayon::prelude::*;
 use std::sync::Arc;

@@ -15,9 +15,9 @@ use crate::dataset::Features;
 use crate::encoder::{Encoder, Input, Piece, Scope};
 use crate::error::{Error, Result};
 use crate::graph::{eigen, order_by};
-use crate::kernel::Matrix;
-use crate::kernel::half::Storage;
-use crate::kernel::normalize::NormalizeRows;
+use crate::linalg::Matrix;
+use crate::linalg::half::Storage;
+use crate::ops::normalize::NormalizeRows;
 use crate::seeds::Seeds;
 use crate::source::{Node2Vec, Refresh, Signal, SignalScale, Source, Stochastic};
 use crate::tape::{Pass, Tape, Var, Weights};
@@ -31,7 +31,7 @@ pub struct Branch {
     /// What it goes through.
     pub encoder: Arc<dyn Encoder>,
     /// Whether rows are scaled to length one before they stand beside the other branch.
-    pub unit_rows: bool,
+    pub l2_normalize: bool,
 }
 
 /// A row of the catalog: branches side by side and what is made of them.
@@ -204,7 +204,7 @@ impl Model {
                 (scope.width, scope.classifies) = (scope.hidden, false);
             }
             let (mut x, width) = branch.encoder.encode(&mut scope, input);
-            if branch.unit_rows {
+            if branch.l2_normalize {
                 x = tape.push(NormalizeRows::default(), &[x]);
             }
             branches.push((x, width));

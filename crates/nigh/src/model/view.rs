@@ -3,7 +3,7 @@
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use std::sync::Arc;
 
 /// A graph with its features, and the address of each node.

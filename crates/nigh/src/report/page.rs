@@ -1,13 +1,13 @@
 //! The tables of the paper as one page that needs nothing else: no network, no script, any width.
 
-use super::paper::{Honour, LEGEND, about, honours, name, ours, sign, theirs, word};
+use super::paper::{LEGEND, Rank, about, name, ours, ranks, sign, theirs, word};
 use super::plot::escaped;
-use super::table::{counted, size};
-use crate::experiment::{Found, Judged, Kind, Published, Record, Summary, Verdict};
+use super::table::{pluralize, size};
+use crate::experiment::{ComparedTable, Kind, Published, Record, RecordSet, Summary, Verdict};
 use std::fmt::Write;
 
 /// The whole page. Learning curves are drawn from the records behind the figures.
-pub fn page(tables: &[Judged], found: &Found) -> String {
+pub fn page(tables: &[ComparedTable], found: &RecordSet) -> String {
     let mut body = String::new();
     let total = Summary::of(tables.iter().flat_map(|judged| &judged.figures));
     let _ = write!(body, "<header><h1>The paper's tables, ours beside theirs</h1>{}", tiles(total));
@@ -114,7 +114,7 @@ fn share_bar(summary: Summary) -> String {
     format!("<svg class=\"share\" viewBox=\"0 0 100 4\" preserveAspectRatio=\"none\" role=\"img\">{parts}</svg>")
 }
 
-fn table(judged: &Judged) -> String {
+fn table(judged: &ComparedTable) -> String {
     let columns = &judged.table.columns;
     let mut html = "<div class=\"scroll\"><table><thead><tr><th></th>".to_string();
     for column in columns {
@@ -140,13 +140,13 @@ fn table(judged: &Judged) -> String {
     html + "</tbody></table></div>"
 }
 
-fn cell(judged: &Judged, row: usize, column: usize) -> String {
+fn cell(judged: &ComparedTable, row: usize, column: usize) -> String {
     let Some(figure) = judged.at(row, column) else { return "<td></td>".to_string() };
-    let [mine, published] = honours(judged, figure);
-    let dressed = |text: String, honour: Honour| match honour {
-        Honour::Best => format!("<b>{text}</b>"),
-        Honour::Second => format!("<span class=\"second\">{text}</span>"),
-        Honour::None => text,
+    let [mine, published] = ranks(judged, figure);
+    let dressed = |text: String, rank: Rank| match rank {
+        Rank::Best => format!("<b>{text}</b>"),
+        Rank::Second => format!("<span class=\"second\">{text}</span>"),
+        Rank::None => text,
     };
     let value = match figure.ours {
         Some(_) => format!("{} {}", dressed(ours(judged, figure), mine), sign(figure.verdict)),
@@ -158,7 +158,7 @@ fn cell(judged: &Judged, row: usize, column: usize) -> String {
             format!(
                 "{}; {}, {:.2} ms per epoch{memory}",
                 word(figure.verdict),
-                counted(ours.repeats, "repeat"),
+                pluralize(ours.repeats, "repeat"),
                 ours.millis_per_epoch
             )
         }
@@ -173,7 +173,7 @@ fn cell(judged: &Judged, row: usize, column: usize) -> String {
 }
 
 /// For each column the mean curve of every row on the validation part.
-fn curves(judged: &Judged, found: &Found) -> String {
+fn curves(judged: &ComparedTable, found: &RecordSet) -> String {
     let mut charts = String::new();
     for (column, about) in judged.table.columns.iter().enumerate() {
         let lines: Vec<(usize, Vec<(f64, f64)>)> = judged
@@ -259,7 +259,7 @@ fn chart(lines: &[(usize, Vec<(f64, f64)>)]) -> String {
 }
 
 /// For each column ours and theirs as bars on a scale of powers of ten.
-fn times(judged: &Judged) -> String {
+fn times(judged: &ComparedTable) -> String {
     const WIDTH: f64 = 320.0;
     const LEFT: f64 = 130.0;
     const LINE: f64 = 22.0;

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::dataset::csv_field;
-use crate::experiment::{Experiment, Figure, Judged, Kind, Ours, Published, Summary, Verdict};
+use crate::experiment::{ComparedTable, Experiment, Figure, Kind, Measured, Published, Summary, Verdict};
 use crate::metric::Metric;
 use crate::names::Auto;
 use std::fmt::Write;
@@ -22,8 +22,8 @@ pub fn sign(verdict: Verdict) -> &'static str {
 pub const LEGEND: &str = "= reproduced, + better, - short, (n) fewer repeats than asked for";
 
 /// `mean ± std`, with the paper's decimals.
-pub fn ours(judged: &Judged, figure: &Figure) -> String {
-    let Some(Ours { std, repeats, .. }) = figure.ours else { return String::new() };
+pub fn ours(judged: &ComparedTable, figure: &Figure) -> String {
+    let Some(Measured { std, repeats, .. }) = figure.ours else { return String::new() };
     let (mean, decimals) = (mean(judged, figure), decimals(figure));
     let fewer = if repeats < figure.cell.config.repeats { format!(" ({repeats})") } else { String::new() };
     match judged.table.kind {
@@ -34,7 +34,7 @@ pub fn ours(judged: &Judged, figure: &Figure) -> String {
 }
 
 /// Our mean as it is printed.
-fn mean(judged: &Judged, figure: &Figure) -> String {
+fn mean(judged: &ComparedTable, figure: &Figure) -> String {
     let (mean, decimals) = (figure.ours.map_or(f64::NAN, |ours| ours.mean), decimals(figure));
     match judged.table.kind {
         Kind::Metric => format!("{mean:.decimals$}"),
@@ -73,7 +73,7 @@ pub fn theirs(figure: &Figure) -> String {
 
 /// Whether a figure is the best of its column, or the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Honour {
+pub enum Rank {
     /// Bold.
     Best,
     /// Underlined.
@@ -82,8 +82,8 @@ pub enum Honour {
     None,
 }
 
-/// The honours of ours and of theirs at a place.
-pub fn honours(judged: &Judged, figure: &Figure) -> [Honour; 2] {
+/// The ranks of ours and of theirs at a place.
+pub fn ranks(judged: &ComparedTable, figure: &Figure) -> [Rank; 2] {
     // As they are printed: what looks the same is the same.
     let mine = |figure: &Figure| figure.ours.and_then(|_| mean(judged, figure).parse().ok());
     let published = |figure: &Figure| match figure.theirs {
@@ -93,16 +93,16 @@ pub fn honours(judged: &Judged, figure: &Figure) -> [Honour; 2] {
     let of = |value: &dyn Fn(&Figure) -> Option<f64>| {
         let [best, second] = judged.places_of_honour(figure.row, figure.column, value);
         match value(figure) {
-            Some(value) if Some(value) == best => Honour::Best,
-            Some(value) if Some(value) == second => Honour::Second,
-            _ => Honour::None,
+            Some(value) if Some(value) == best => Rank::Best,
+            Some(value) if Some(value) == second => Rank::Second,
+            _ => Rank::None,
         }
     };
     [of(&mine), of(&published)]
 }
 
 /// Those columns that have a figure in the rows, and rows that have a figure in the columns.
-fn shape(judged: &Judged) -> (Vec<usize>, Vec<usize>) {
+fn shape(judged: &ComparedTable) -> (Vec<usize>, Vec<usize>) {
     let rows = (0..judged.table.rows.len()).filter(|&row| judged.figures.iter().any(|figure| figure.row == row));
     let columns =
         (0..judged.table.columns.len()).filter(|&column| judged.figures.iter().any(|figure| figure.column == column));
@@ -110,13 +110,13 @@ fn shape(judged: &Judged) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// What is above a column.
-fn heading(judged: &Judged, column: usize) -> String {
+fn heading(judged: &ComparedTable, column: usize) -> String {
     let column = &judged.table.columns[column];
     column.measure.as_ref().map_or(column.label.clone(), |measure| format!("{}, {measure}", column.label))
 }
 
 /// A row by its group and label.
-pub fn name(judged: &Judged, row: usize) -> String {
+pub fn name(judged: &ComparedTable, row: usize) -> String {
     let row = &judged.table.rows[row];
     match &row.group {
         Some(group) => format!("{}: {}", group, row.label),
@@ -125,18 +125,18 @@ pub fn name(judged: &Judged, row: usize) -> String {
 }
 
 /// Where in the paper, and what the figures are.
-pub fn about(judged: &Judged) -> String {
+pub fn about(judged: &ComparedTable) -> String {
     let place = &judged.table.place;
     let (first, rest) = place.split_at(place.chars().next().map_or(0, char::len_utf8));
     format!("{}{rest}: {}.", first.to_uppercase(), judged.table.measure)
 }
 
 /// For the terminal: the best bold and the second underlined if it can show that.
-pub fn text(judged: &Judged, is_dressed: bool) -> String {
+pub fn text(judged: &ComparedTable, is_dressed: bool) -> String {
     let (rows, columns) = shape(judged);
-    let dressed = |text: String, honour: Honour| match honour {
-        Honour::Best if is_dressed => format!("\x1b[1m{text}\x1b[0m"),
-        Honour::Second if is_dressed => format!("\x1b[4m{text}\x1b[0m"),
+    let dressed = |text: String, rank: Rank| match rank {
+        Rank::Best if is_dressed => format!("\x1b[1m{text}\x1b[0m"),
+        Rank::Second if is_dressed => format!("\x1b[4m{text}\x1b[0m"),
         _ => text,
     };
     let mut headings = vec![judged.table.measure.clone()];
@@ -148,7 +148,7 @@ pub fn text(judged: &Judged, is_dressed: bool) -> String {
             cells.extend(match judged.at(row, column) {
                 Some(figure) => {
                     let ours = if figure.ours.is_some() { ours(judged, figure) } else { "not run".to_string() };
-                    let [mine, published] = honours(judged, figure);
+                    let [mine, published] = ranks(judged, figure);
                     [format!("{} {:1}", dressed(ours, mine), sign(figure.verdict)), dressed(theirs(figure), published)]
                 }
                 None => [String::new(), String::new()],
@@ -161,7 +161,7 @@ pub fn text(judged: &Judged, is_dressed: bool) -> String {
 }
 
 /// For a page: the best bold, the second underlined.
-pub fn markdown(judged: &Judged) -> String {
+pub fn markdown(judged: &ComparedTable) -> String {
     let (rows, columns) = shape(judged);
     let escaped = |text: &str| {
         let special = |c: char| if "\\`*_<|".contains(c) { format!("\\{c}") } else { c.to_string() };
@@ -176,10 +176,10 @@ pub fn markdown(judged: &Judged) -> String {
         .for_each(|&column| columns_of(&mut text, [&escaped(&heading(judged, column)), "paper"]).expect(written));
     text += "\n|---|";
     columns.iter().for_each(|_| text += "--:|--:|");
-    let dressed = |text: String, honour: Honour| match honour {
-        Honour::Best if !text.is_empty() => format!("**{text}**"),
+    let dressed = |text: String, rank: Rank| match rank {
+        Rank::Best if !text.is_empty() => format!("**{text}**"),
         // The one way to underline that every reader of Markdown shows.
-        Honour::Second if !text.is_empty() => format!("<ins>{text}</ins>"),
+        Rank::Second if !text.is_empty() => format!("<ins>{text}</ins>"),
         _ => text,
     };
     for row in rows {
@@ -189,7 +189,7 @@ pub fn markdown(judged: &Judged) -> String {
                 text += " | |";
                 continue;
             };
-            let [mine, published] = honours(judged, figure);
+            let [mine, published] = ranks(judged, figure);
             let ours = match figure.ours {
                 Some(_) => format!("{} {}", dressed(ours(judged, figure), mine), sign(figure.verdict)),
                 None => "not run".to_string(),
@@ -208,7 +208,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// All tables on a page, below their summary.
-pub fn markdown_page(tables: &[Judged]) -> String {
+pub fn markdown_page(tables: &[ComparedTable]) -> String {
     let legend = format!("{LEGEND}; best **bold**, second <ins>underlined</ins>.");
     let summary = summary(tables).markdown();
     let tables: Vec<String> = tables.iter().map(markdown).collect();
@@ -216,7 +216,7 @@ pub fn markdown_page(tables: &[Judged]) -> String {
 }
 
 /// How many figures of each table were reproduced.
-pub fn summary(tables: &[Judged]) -> Table {
+pub fn summary(tables: &[ComparedTable]) -> Table {
     let mut table = Table::new(&["table", "reproduced", "better", "short", "not run", "of"]);
     let mut line = |name: &str, summary: Summary| {
         let Summary { reproduced, better, short, not_run } = summary;
@@ -231,7 +231,7 @@ pub fn summary(tables: &[Judged]) -> Table {
 }
 
 /// For a paper: a `tabular` with ours above theirs.
-pub fn latex(judged: &Judged) -> String {
+pub fn latex(judged: &ComparedTable) -> String {
     let (rows, columns) = shape(judged);
     let escaped = |text: &str| {
         let special = |c: char| match c {
@@ -244,9 +244,9 @@ pub fn latex(judged: &Judged) -> String {
         };
         one_line(&text.chars().map(special).collect::<String>())
     };
-    let dressed = |text: String, honour: Honour| match honour {
-        Honour::Best if !text.is_empty() => format!("\\textbf{{{}}}", escaped(&text)),
-        Honour::Second if !text.is_empty() => format!("\\underline{{{}}}", escaped(&text)),
+    let dressed = |text: String, rank: Rank| match rank {
+        Rank::Best if !text.is_empty() => format!("\\textbf{{{}}}", escaped(&text)),
+        Rank::Second if !text.is_empty() => format!("\\underline{{{}}}", escaped(&text)),
         _ => escaped(&text),
     };
     let labels: Vec<String> = columns.iter().map(|&column| escaped(&heading(judged, column))).collect();
@@ -265,7 +265,7 @@ pub fn latex(judged: &Judged) -> String {
                 Some(figure) => {
                     let value = if at == 0 { ours(judged, figure) } else { theirs(figure) };
                     let sign = if at == 0 { format!(" ${}$", sign(figure.verdict)) } else { String::new() };
-                    let value = dressed(value, honours(judged, figure)[at]);
+                    let value = dressed(value, ranks(judged, figure)[at]);
                     if value.is_empty() { "---".to_string() } else { value + &sign.replace(" $$", "") }
                 }
             });
@@ -282,7 +282,7 @@ pub const CSV_HEADER: &str = "table,task,row,model,signal,column,dataset,measure
                               paper_mean,paper_std,paper_note,verdict,why,millis_per_epoch,peak_bytes\n";
 
 /// A line for each figure, below `CSV_HEADER`.
-pub fn csv(judged: &Judged) -> String {
+pub fn csv(judged: &ComparedTable) -> String {
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let mut text = String::new();
     for figure in &judged.figures {
@@ -333,11 +333,11 @@ pub fn word(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Found;
+    use crate::experiment::RecordSet;
     use crate::testing::TempDir;
 
     /// A table of one column, read as a user's, with means that were not measured.
-    fn judged(means: &[f64], about: &str) -> Judged {
+    fn judged(means: &[f64], about: &str) -> ComparedTable {
         let rows = means.iter().enumerate().map(|(at, _)| {
             format!(
                 "[[rows]]\nlabel = \"r_{at}\"\nmodel = \"gcn\"\nsettings = {{ hops = {} }}\npublished = {{}}\n",
@@ -348,9 +348,9 @@ mod tests {
         let path = folder.path().join("my,own.toml");
         std::fs::write(&path, format!("title = \"T\"\nwhere = \"here\"\n{about}\nlabel = \"A|B\"\n{rows}")).unwrap();
         let table = Experiment::read(&path).unwrap().with(Some(7), None).unwrap();
-        let mut judged = Judged::new(table, &Found::default());
+        let mut judged = ComparedTable::new(table, &RecordSet::default());
         for (figure, &mean) in judged.figures.iter_mut().zip(means) {
-            figure.ours = Some(Ours { mean, std: 0.5, repeats: 5, millis_per_epoch: 1.0, peak_bytes: None });
+            figure.ours = Some(Measured { mean, std: 0.5, repeats: 5, millis_per_epoch: 1.0, peak_bytes: None });
             figure.verdict = Verdict::Unpublished;
         }
         judged
@@ -360,11 +360,11 @@ mod tests {
 
     #[test]
     fn what_is_printed_alike_is_honoured_alike() {
-        let honours_of = |means: &[f64], about: &str| -> Vec<Honour> {
+        let honours_of = |means: &[f64], about: &str| -> Vec<Rank> {
             let judged = judged(means, about);
-            judged.figures.iter().map(|figure| honours(&judged, figure)[0]).collect()
+            judged.figures.iter().map(|figure| ranks(&judged, figure)[0]).collect()
         };
-        use Honour::{Best, None, Second};
+        use Rank::{Best, None, Second};
         assert_eq!(honours_of(&[98.68, 98.72, 98.6, 97.0, 98.58], AUC), [Best, Best, Second, None, Second]);
         // Dressed or not, columns keep their width.
         let two = judged(&[98.68, 5.0], AUC);
@@ -392,14 +392,14 @@ mod tests {
             csv.starts_with("\"my,own\",link-prediction,r_0,gcn,auto,A|B,grid,\"5 $ of\n{<x>}\",50,0.5,5,"),
             "{csv}"
         );
-        let page = crate::report::page::page(&[judged], &Found::default());
+        let page = crate::report::page::page(&[judged], &RecordSet::default());
         assert!(page.contains("<small>5 $ of\n{&lt;x&gt;}</small>") && !page.contains("<x>"), "{page}");
     }
 
     #[test]
     fn what_was_not_run_says_what_would_run_it() {
         let poc = Experiment::named("poc").unwrap().with(Some(7), None).unwrap();
-        let poc = Judged::new(poc, &Found::default());
+        let poc = ComparedTable::new(poc, &RecordSet::default());
         let said = "18 figures have no record yet; `nigh reproduce poc --epochs 7` makes them";
         for shown in [text(&poc, false), markdown(&poc), latex(&poc)] {
             assert!(shown.contains(said), "{shown}");
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn a_time_of_zero_has_no_bar() {
         let time = judged(&[0.0, 3.0], &format!("figure = \"time\"\n{AUC}"));
-        let page = crate::report::page::page(&[time], &Found::default());
+        let page = crate::report::page::page(&[time], &RecordSet::default());
         assert_eq!(page.matches(" ms</title>").count(), 1, "{page}");
     }
 }

@@ -67,7 +67,7 @@ pub fn percent(fraction: f64) -> String {
 }
 
 /// `no nodes`, `1 node`, `2 nodes`.
-pub fn counted(count: usize, what: &str) -> String {
+pub fn pluralize(count: usize, what: &str) -> String {
     match count {
         0 => format!("no {what}s"),
         1 => format!("1 {what}"),

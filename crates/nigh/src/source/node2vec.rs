@@ -8,9 +8,9 @@
 //! is learned does not depend on the buckets.
 
 use crate::graph::{Graph, Walker};
-use crate::kernel::dispatch::simd;
-use crate::kernel::pages::prefer_large_pages;
-use crate::kernel::{Matrix, dot};
+use crate::linalg::dispatch::simd;
+use crate::linalg::pages::prefer_large_pages;
+use crate::linalg::{Matrix, dot};
 use crate::seeds::{Purpose, Rng, Seeds, unit};
 use rayon::prelude::*;
 use std::ops::RangeInclusive;

@@ -1,8 +1,8 @@
 //! The stochastic matrix `E`: every entry a pure function of (seed, node, column), so that any part of it can be made
 //! anywhere, in any order.
 
-use crate::kernel::Matrix;
-use crate::kernel::dispatch::simd;
+use crate::linalg::Matrix;
+use crate::linalg::dispatch::simd;
 use crate::names::named;
 use crate::seeds::{Purpose, Stream, unit};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
@@ -241,7 +241,7 @@ impl Operation for Stochastic {
 
     fn backward(&mut self, _: Inputs<'_>, _: &Matrix, _: &Matrix, _: &mut Gradients<'_>) {}
 
-    fn varies(&self) -> bool {
+    fn is_dynamic(&self) -> bool {
         self.refresh == Refresh::Resampled
     }
 }

@@ -1,7 +1,7 @@
 //! Every operation against finite differences.
 
 use super::{Operation, Pass, Tape, Var, Weights};
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use crate::seeds::{Purpose, Seeds};
 
 fn random(shape: [usize; 2], address: u64) -> Matrix {

@@ -10,7 +10,7 @@ pub(crate) use check::{check_gradients, check_loss_gradient, value_and_gradients
 
 pub use weights::{Start, Weight, Weights};
 
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use crate::seeds::{Purpose, Seeds, Stream};
 
 /// What differs between two runs over the same tape: training or evaluation, and the address of its randomness.
@@ -42,12 +42,12 @@ pub trait Operation: Send + std::fmt::Debug {
     fn backward(&mut self, inputs: Inputs<'_>, output: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>);
 
     /// Whether row `i` of the output follows from row `i` of the inputs that are steps, and from nothing else of them.
-    fn keeps_to_rows(&self) -> bool {
+    fn is_row_wise(&self) -> bool {
         false
     }
 
     /// Whether two passes with the same inputs may differ, for a reason other than training or evaluating.
-    fn varies(&self) -> bool {
+    fn is_dynamic(&self) -> bool {
         false
     }
 }
@@ -108,7 +108,7 @@ struct Step {
     /// The gradient passes here on its way to a weight.
     differentiable: bool,
     /// Something before or at this step changes between passes.
-    varies: bool,
+    is_dynamic: bool,
 }
 
 /// A recorded computation over one graph.
@@ -137,7 +137,7 @@ impl Tape {
         };
         let step = Step {
             differentiable: any(&|step| step.differentiable),
-            varies: operation.varies() || any(&|step| step.varies),
+            is_dynamic: operation.is_dynamic() || any(&|step| step.is_dynamic),
             inputs: inputs.to_vec(),
             operation: Box::new(operation),
         };
@@ -160,13 +160,13 @@ impl Tape {
     pub fn feed(&mut self) -> Var {
         let var = self.push(Constant, &[]);
         let step = &mut self.steps[step_of(var)];
-        (step.varies, step.differentiable) = (true, true);
+        (step.is_dynamic, step.differentiable) = (true, true);
         var
     }
 
     /// Whether a value stays the same from pass to pass.
     pub fn is_constant(&self, var: Var) -> bool {
-        matches!(var, Var::Step(step) if !self.steps[step].varies)
+        matches!(var, Var::Step(step) if !self.steps[step].is_dynamic)
     }
 
     /// The last value of a step.
@@ -181,9 +181,9 @@ impl Tape {
 
     /// Whether `restrict` works: every step that changes keeps to its rows, and stands on one that does not change.
     pub fn can_restrict(&self) -> bool {
-        let varying = || self.steps.iter().filter(|step| step.varies);
-        let constant = |input: &Var| matches!(input, Var::Step(step) if !self.steps[*step].varies);
-        varying().all(|step| step.operation.keeps_to_rows()) && varying().any(|step| step.inputs.iter().any(constant))
+        let varying = || self.steps.iter().filter(|step| step.is_dynamic);
+        let constant = |input: &Var| matches!(input, Var::Step(step) if !self.steps[*step].is_dynamic);
+        varying().all(|step| step.operation.is_row_wise()) && varying().any(|step| step.inputs.iter().any(constant))
     }
 
     /// From now on only these rows are computed, in this order; or all again.
@@ -191,8 +191,8 @@ impl Tape {
         assert!(self.can_restrict(), "steps that keep to their rows");
         self.compute_constants(weights, pass);
         for at in 0..self.steps.len() {
-            let read = self.steps.iter().any(|step| step.varies && step.inputs.contains(&Var::Step(at)));
-            if self.steps[at].varies || !read {
+            let read = self.steps.iter().any(|step| step.is_dynamic && step.inputs.contains(&Var::Step(at)));
+            if self.steps[at].is_dynamic || !read {
                 continue;
             }
             match rows {
@@ -223,10 +223,10 @@ impl Tape {
     }
 
     /// All steps that vary, or all that do not.
-    fn compute(&mut self, varies: bool, weights: &Weights, pass: &Pass) {
+    fn compute(&mut self, is_dynamic: bool, weights: &Weights, pass: &Pass) {
         for at in 0..self.steps.len() {
             let step = &mut self.steps[at];
-            if step.varies == varies {
+            if step.is_dynamic == is_dynamic {
                 let (before, rest) = self.values.split_at_mut(at);
                 step.operation.forward(Inputs { vars: &step.inputs, values: before, weights }, &mut rest[0], pass);
             }
@@ -308,8 +308,8 @@ impl Operation for Constant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::linear::Linear;
-    use crate::kernel::normalize::NormalizeRows;
+    use crate::ops::linear::Linear;
+    use crate::ops::normalize::NormalizeRows;
 
     #[test]
     fn some_rows_alone_give_the_rows_of_the_whole_and_its_gradients() {

@@ -1,7 +1,7 @@
 //! The weights of a model, by name. A weight starts from a stream addressed by its own name, so that adding a layer
 //! moves no number of another.
 
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use crate::seeds::{self, Purpose, Rng, Seeds};
 
 /// How the weights of a linear map start: uniform within a bound.

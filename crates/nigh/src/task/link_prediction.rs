@@ -2,7 +2,7 @@
 
 use super::negatives::{Rule, draw_once};
 use super::{NegativePairs, PairSampler, Part, Question, Split, Task, graphs_by_part, in_graph, sizes};
-use crate::dataset::{Dataset, GivenPairs, GivenSplit, Sample};
+use crate::dataset::{Dataset, FixedPairs, FixedSplit, Sample};
 use crate::error::{Error, Result};
 use crate::model::View;
 use crate::seeds::{Purpose, Seeds};
@@ -10,7 +10,7 @@ use crate::train::Config;
 use std::sync::Arc;
 
 pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Split> {
-    if let (Some(GivenSplit::Pairs(parts)), [sample]) = (&dataset.given, &dataset.samples[..]) {
+    if let (Some(FixedSplit::Pairs(parts)), [sample]) = (&dataset.fixed_split, &dataset.samples[..]) {
         return given(sample, parts, config);
     }
     let mut split = Split { train: Vec::new(), valid: Vec::new(), test: Vec::new() };
@@ -42,14 +42,14 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
 }
 
 /// The split that comes with the data: all edges of the graph are for training.
-fn given(sample: &Sample, parts: &[GivenPairs; 2], config: &Config) -> Result<Split> {
+fn given(sample: &Sample, parts: &[FixedPairs; 2], config: &Config) -> Result<Split> {
     let view: Arc<View> = Task::LinkPrediction.whole_view(sample, 0)?.into();
     let rule = Rule::for_training(config.train_negatives.get(), sample.graph.clone());
     let drawn = NegativePairs::Drawn(PairSampler::new(sample.graph.num_nodes(), rule));
     let part = |positive: Vec<[u32; 2]>, negative| {
         vec![Part { view: view.clone(), question: Question::Pairs { positive, negative } }]
     };
-    let asked = |pairs: &GivenPairs| part(pairs.positive.clone(), NegativePairs::Given(pairs.negative.clone()));
+    let asked = |pairs: &FixedPairs| part(pairs.positive.clone(), NegativePairs::Given(pairs.negative.clone()));
     Ok(Split { train: part(sample.graph.edges().collect(), drawn), valid: asked(&parts[0]), test: asked(&parts[1]) })
 }
 

@@ -189,7 +189,7 @@ fn sizes(total: usize, config: &Config, what: &str) -> Result<[usize; 3]> {
 fn graphs_by_part(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<[Vec<usize>; 3]> {
     let mut order: Vec<usize> = (0..dataset.samples.len()).collect();
     seeds.rng(Purpose::Split, &[u64::MAX]).shuffle(&mut order);
-    let [train, valid, _] = match dataset.customs.graphs {
+    let [train, valid, _] = match dataset.paper_defaults.graphs {
         Some(counts) => counts,
         None => sizes(order.len(), config, "graphs")?,
     };

@@ -2,7 +2,7 @@
 //! result.
 
 use crate::graph::Graph;
-use crate::kernel::dispatch::simd;
+use crate::linalg::dispatch::simd;
 use crate::names::named;
 use crate::seeds::{Stream, below};
 use rayon::prelude::*;

@@ -1,7 +1,7 @@
 //! Node classification: so many labelled nodes per class, or a share of them, for training, validation and test.
 
 use super::{Part, Question, Split, Task, graphs_by_part, labels_of};
-use crate::dataset::{Dataset, GivenSplit};
+use crate::dataset::{Dataset, FixedSplit};
 use crate::error::{Error, Result};
 use crate::model::View;
 use crate::seeds::{Purpose, Seeds};
@@ -24,9 +24,9 @@ pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<
     let sample = &dataset.samples[0];
     let labels = labels_of(dataset, sample, Task::NodeClassification)?;
     let view: Arc<View> = Task::NodeClassification.whole_view(sample, 0)?.into();
-    let parts = match &dataset.given {
+    let parts = match &dataset.fixed_split {
         // Asked for in so many words, counts per class go before the usual split.
-        Some(GivenSplit::Nodes(parts)) if config.train_per_class.get() == 0 => parts.clone(),
+        Some(FixedSplit::Nodes(parts)) if config.train_per_class.get() == 0 => parts.clone(),
         _ => draw(dataset, labels, config, seeds)?,
     };
     if let Some(empty) = parts.iter().position(Vec::is_empty) {

@@ -1,7 +1,7 @@
 //! Adam (Kingma and Ba) with L2 as part of the gradient, as the paper's figures were made.
 
-use crate::kernel::Matrix;
-use crate::kernel::dispatch::simd;
+use crate::linalg::Matrix;
+use crate::linalg::dispatch::simd;
 use crate::tape::Weights;
 use rayon::prelude::*;
 

@@ -6,7 +6,7 @@ use crate::atomic;
 use crate::dataset::Dataset;
 use crate::digest;
 use crate::error::{Error, Result};
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use crate::tensors::{self, Tensors};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -22,7 +22,7 @@ pub struct Checkpoint {
 
 /// A checkpoint at work for one training.
 #[derive(Debug)]
-pub(super) struct Keeper<'a> {
+pub(super) struct CheckpointWriter<'a> {
     checkpoint: &'a Checkpoint,
     /// Of configuration and data, which do not change while they are trained.
     fingerprint: String,
@@ -70,7 +70,7 @@ impl Checkpoint {
         &self.path
     }
 
-    pub(super) fn keeper(&self, config: &Config, dataset: &Dataset) -> Keeper<'_> {
+    pub(super) fn writer(&self, config: &Config, dataset: &Dataset) -> CheckpointWriter<'_> {
         let mut text = toml::to_string(config).expect("a configuration can be written");
         for sample in &dataset.samples {
             text += &sample.graph.digest();
@@ -79,13 +79,13 @@ impl Checkpoint {
             let labels: Vec<u8> = labels.flat_map(|label| label.unwrap_or(u32::MAX).to_le_bytes()).collect();
             text += &digest::sha256(&labels);
         }
-        text += &format!("{:?} {:?} {:?}", dataset.class_names, dataset.customs, dataset.given);
+        text += &format!("{:?} {:?} {:?}", dataset.class_names, dataset.paper_defaults, dataset.fixed_split);
         let fingerprint = digest::sha256(text.as_bytes());
-        Keeper { checkpoint: self, fingerprint, written: Cell::new(Instant::now()), cost: Cell::default() }
+        CheckpointWriter { checkpoint: self, fingerprint, written: Cell::new(Instant::now()), cost: Cell::default() }
     }
 }
 
-impl Keeper<'_> {
+impl CheckpointWriter<'_> {
     pub(super) fn save_if_due(&self, job: &Job, trainer: &Trainer<'_>) -> Result<()> {
         let due = match self.checkpoint.every {
             Every::Epochs(epochs) => trainer.epoch.is_multiple_of(epochs),

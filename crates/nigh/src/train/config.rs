@@ -3,7 +3,7 @@
 use super::Counts;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::half::Storage;
+use crate::linalg::half::Storage;
 use crate::metric::Metric;
 use crate::model::{Architecture, Decoder, Shape, catalog};
 use crate::names::{Auto, named};
@@ -255,7 +255,8 @@ impl Config {
         let architecture = catalog::architecture(&self.model)?;
         self.dropout = self.dropout.or(architecture.dropout);
         self.refresh = self.refresh.or(if several { Refresh::Resampled } else { Refresh::Fixed });
-        self.signal_scale = self.signal_scale.or(dataset.customs.signal_scale.unwrap_or(SignalScale::InverseSqrt));
+        self.signal_scale =
+            self.signal_scale.or(dataset.paper_defaults.signal_scale.unwrap_or(SignalScale::InverseSqrt));
         let (decoder, negatives) = match self.protocol {
             Protocol::Published => (Decoder::Cosine, Negatives::Loose),
             Protocol::Strict => (Decoder::Cosine, Negatives::Exact),
@@ -272,7 +273,7 @@ impl Config {
             let right = if asks_pairs { "auc, ap, hits@K or mrr" } else { "accuracy or macro-f1" };
             return Err(Error::setting("metric", self.metric, format!("{} is judged by {right}", self.task)));
         }
-        let [train, valid, test] = dataset.customs.per_class.unwrap_or([0, 0, 0]);
+        let [train, valid, test] = dataset.paper_defaults.per_class.unwrap_or([0, 0, 0]);
         self.train_per_class = self.train_per_class.or(train);
         // Shares leave no counts to the others.
         let (valid, test) = match self.train_per_class.get() {

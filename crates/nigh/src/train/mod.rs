@@ -1,27 +1,27 @@
 //! 6. Learning: the loop, readable top to bottom.
 
 mod adam;
-mod arranged;
-mod asked;
+mod batch_nodes;
 mod checkpoint;
 mod config;
 mod pool;
+mod reordered;
 
 pub use adam::Adam;
-use arranged::Arranged;
-use asked::Asked;
+use batch_nodes::BatchNodes;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, Protocol};
 use pool::on_the_pool;
+use reordered::Reordered;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::graph::Operator;
-use crate::kernel::Matrix;
-use crate::kernel::half::{Storage, StorageError};
-use crate::kernel::softmax;
+use crate::linalg::Matrix;
+use crate::linalg::half::{Storage, StorageError};
 use crate::model::decoder::PairDecoder;
 use crate::model::{Model, Recording, View, catalog};
+use crate::ops::softmax;
 use crate::seeds::{Purpose, Seeds};
 use crate::task::{NegativePairs, Part, Question, Split};
 use serde::{Deserialize, Serialize};
@@ -145,9 +145,9 @@ fn train_all(
 ) -> Result<Outcome> {
     let config = config.clone().resolve(dataset)?;
     let mut job = Job { runs: Vec::new(), best_weights: Vec::new() };
-    let keeper = checkpoint.map(|checkpoint| checkpoint.keeper(&config, dataset));
-    let mut resumed = match &keeper {
-        Some(keeper) => keeper.load(&config, dataset, &mut job)?,
+    let writer = checkpoint.map(|checkpoint| checkpoint.writer(&config, dataset));
+    let mut resumed = match &writer {
+        Some(writer) => writer.load(&config, dataset, &mut job)?,
         None => None,
     };
     let (started, mut epochs_run) = (Instant::now(), 0usize);
@@ -162,15 +162,15 @@ fn train_all(
         while trainer.epoch < config.epochs {
             trainer.advance(repeat, observer)?;
             epochs_run += 1;
-            if let Some(keeper) = &keeper {
-                keeper.save_if_due(&job, &trainer)?;
+            if let Some(writer) = &writer {
+                writer.save_if_due(&job, &trainer)?;
             }
         }
         let (run, weights) = trainer.finish();
         observer.repeat(&run);
         job.end(run, weights);
-        if let Some(keeper) = &keeper {
-            keeper.save(&job, None)?;
+        if let Some(writer) = &writer {
+            writer.save(&job, None)?;
         }
     }
     let best = job.best();
@@ -302,7 +302,7 @@ struct Trainer<'a> {
     positive: Vec<[u32; 2]>,
     batch: Vec<[u32; 2]>,
     negative: Vec<[u32; 2]>,
-    asked: Asked,
+    asked: BatchNodes,
 }
 
 /// The model at its best so far.
@@ -326,7 +326,7 @@ struct State {
 impl<'a> Trainer<'a> {
     fn new(split: Split, mut model: Model, config: &'a Config, seed: u64, observer: &mut dyn Observer) -> Trainer<'a> {
         let digest = split.digest();
-        let Arranged { split, places } = Arranged::new(split, config);
+        let Reordered { split, places } = Reordered::new(split, config);
         // Several graphs have nothing in common that could be learnt without features; `resolve` lets one through.
         model.pretrain(&split.train[0].view, &mut |done, total| observer.pretrain(done, total));
         let mut views: Vec<Arc<View>> = Vec::new();
@@ -343,7 +343,7 @@ impl<'a> Trainer<'a> {
         for part in &split.train {
             if let Question::Pairs { positive, .. } = &part.question {
                 let mut decoder = PairDecoder::new(config.decoder.get(), &mut model);
-                decoder.expect(part.view.graph().num_nodes(), positive);
+                decoder.set_positives(part.view.graph().num_nodes(), positive);
                 decoders.push(decoder);
             }
         }
@@ -367,7 +367,7 @@ impl<'a> Trainer<'a> {
             positive: Vec::new(),
             batch: Vec::new(),
             negative: Vec::new(),
-            asked: Asked::default(),
+            asked: BatchNodes::default(),
         }
     }
 
@@ -423,11 +423,11 @@ impl<'a> Trainer<'a> {
                 let (negative, decoder) = (&mut self.negative, &mut self.decoders[part]);
                 // Neither needs the other, and to sort pairs keeps one thread busy.
                 let represent = || recording.train(model, steps);
-                let oppose = || {
+                let set_negatives = || {
                     draw_negatives(asked, places, model.seeds(), address, positive.len(), negative);
-                    decoder.oppose(asked.view.graph().num_nodes(), negative);
+                    decoder.set_negatives(asked.view.graph().num_nodes(), negative);
                 };
-                rayon::join(represent, oppose).0
+                rayon::join(represent, set_negatives).0
             }
             _ => {
                 recording.restrict(model, self.asked.nodes());
@@ -478,8 +478,8 @@ impl<'a> Trainer<'a> {
             self.asked.renumber(num_nodes, [&mut self.batch, &mut self.negative]);
         }
         let num_rows = self.asked.nodes().map_or(num_nodes, <[u32]>::len);
-        self.decoders[part].expect(num_rows, &self.batch);
-        self.decoders[part].oppose(num_rows, &self.negative);
+        self.decoders[part].set_positives(num_rows, &self.batch);
+        self.decoders[part].set_negatives(num_rows, &self.negative);
     }
 
     /// The metric on validation and test; remembers the weights if validation was never better.
@@ -549,7 +549,7 @@ fn draw_negatives(
     // Validation and test draw theirs at addresses of two parts.
     sampler.draw(seeds.stream(Purpose::Negatives, &[part.view.graph, epoch as u64, batch as u64]), count, pairs);
     if let Some(places) = places {
-        arranged::place(places, pairs);
+        reordered::place(places, pairs);
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long the other threads may take to come. Those that do not are busy, and are not waited for.
-const PATIENCE: Duration = Duration::from_millis(2);
+const GATHER_TIMEOUT: Duration = Duration::from_millis(2);
 
 /// How often an idle thread looks for work before it lets other programs have the core: some ten microseconds.
-const LOOKS: usize = 100;
+const SPINS_BEFORE_YIELD: usize = 100;
 
 thread_local! {
     /// Whether this thread works or watches already, and so must not be caught in another watch.
@@ -42,7 +42,7 @@ impl Watch {
     /// Waits for the others. There is no work yet, so each that comes is idle and comes once.
     fn gather(&self) {
         let start = Instant::now();
-        while self.came.load(Ordering::Acquire) < self.wanted && start.elapsed() < PATIENCE {
+        while self.came.load(Ordering::Acquire) < self.wanted && start.elapsed() < GATHER_TIMEOUT {
             std::hint::spin_loop();
         }
         self.has_begun.store(true, Ordering::Release);
@@ -66,7 +66,7 @@ impl Watch {
             }
             idle += 1;
             std::hint::spin_loop();
-            if idle > LOOKS {
+            if idle > SPINS_BEFORE_YIELD {
                 // Other programs may have something to do.
                 std::thread::yield_now();
             }

@@ -1,7 +1,7 @@
 //! The card in a model's folder: what it is, on what, how well, and how to use it.
 
 use super::Trained;
-use crate::report::table::{counted, percent};
+use crate::report::table::{percent, pluralize};
 use crate::source::Source;
 
 /// A page of Markdown that is the same for the same training.
@@ -52,9 +52,9 @@ pub(super) fn card(trained: &Trained) -> String {
         dataset = summary.dataset,
         parameters = trained.model().weights.num_parameters(),
         version = env!("CARGO_PKG_VERSION"),
-        nodes = counted(summary.num_nodes, "node"),
-        edges = counted(summary.num_edges, "edge"),
-        features = counted(summary.num_features, "feature"),
+        nodes = pluralize(summary.num_nodes, "node"),
+        edges = pluralize(summary.num_edges, "edge"),
+        features = pluralize(summary.num_features, "feature"),
         metric = config.metric,
         repeats = summary.repeats.len(),
         mean = percent(summary.mean),

@@ -3,7 +3,7 @@
 use crate::atomic;
 use crate::dataset::{Ids, npy};
 use crate::error::{Error, Result};
-use crate::kernel::Matrix;
+use crate::linalg::Matrix;
 use crate::report::records::{Records, Values};
 use crate::tensors::{self, Tensors};
 use serde_json::json;

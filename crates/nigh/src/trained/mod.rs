@@ -8,11 +8,12 @@ pub use embedding::Embedding;
 
 use crate::dataset::{Dataset, Ids, Sample, is_name};
 use crate::error::{Error, Result};
-use crate::kernel::half::StorageError;
-use crate::kernel::{Matrix, softmax};
+use crate::linalg::Matrix;
+use crate::linalg::half::StorageError;
 use crate::model::Model;
 use crate::model::decoder::PairDecoder;
-use crate::report::table::counted;
+use crate::ops::softmax;
+use crate::report::table::pluralize;
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::Task;
@@ -199,7 +200,7 @@ impl Trained {
     }
 
     /// Passes messages over all of a graph; answers are asked of the result.
-    pub fn over(&mut self, dataset: &Dataset) -> Result<Applied<'_>> {
+    pub fn apply(&mut self, dataset: &Dataset) -> Result<Inference<'_>> {
         if dataset.samples.len() != 1 {
             return Err(Error::Data(format!("{} graphs; one at a time can be asked", dataset.samples.len())));
         }
@@ -207,34 +208,34 @@ impl Trained {
         if graph_digest(&aligned) != self.summary.graph {
             notes.push(format!(
                 "not the graph of the training, which had {} and {}",
-                counted(self.summary.num_nodes, "node"),
-                counted(self.summary.num_edges, "edge"),
+                pluralize(self.summary.num_nodes, "node"),
+                pluralize(self.summary.num_edges, "edge"),
             ));
         }
-        self.apply(aligned.samples.into_iter().next().expect("one graph"), 0, notes)
+        self.infer(aligned.samples.into_iter().next().expect("one graph"), 0, notes)
     }
 
-    /// As `over`, of every graph in turn.
-    pub fn over_each(
+    /// As `apply`, of every graph in turn.
+    pub fn apply_each(
         &mut self,
         dataset: &Dataset,
-        mut each: impl FnMut(usize, Applied<'_>) -> Result<()>,
+        mut each: impl FnMut(usize, Inference<'_>) -> Result<()>,
     ) -> Result<()> {
         let whole = self.whole(dataset)?;
         for number in 0..dataset.samples.len() {
-            each(number, self.over_part(dataset, whole.as_ref(), number)?)?;
+            each(number, self.apply_to_part(dataset, whole.as_ref(), number)?)?;
         }
         Ok(())
     }
 
-    /// As `over`, of one of several graphs.
-    pub fn over_graph(&mut self, dataset: &Dataset, number: usize) -> Result<Applied<'_>> {
+    /// As `apply`, of one of several graphs.
+    pub fn apply_to_graph(&mut self, dataset: &Dataset, number: usize) -> Result<Inference<'_>> {
         let count = dataset.samples.len();
         if number >= count {
             return Err(Error::Data(format!("graph {number} is not there; {count} are counted from zero")));
         }
         let whole = self.whole(dataset)?;
-        self.over_part(dataset, whole.as_ref(), number)
+        self.apply_to_part(dataset, whole.as_ref(), number)
     }
 
     /// All graphs as a model of several graphs sees them, which knows nodes by their places in all of them.
@@ -243,14 +244,14 @@ impl Trained {
         is_known_by_places.then(|| self.align(dataset)).transpose()
     }
 
-    fn over_part(
+    fn apply_to_part(
         &mut self,
         dataset: &Dataset,
         whole: Option<&(Dataset, Vec<String>)>,
         number: usize,
-    ) -> Result<Applied<'_>> {
+    ) -> Result<Inference<'_>> {
         if dataset.samples.len() == 1 {
-            return self.over(dataset);
+            return self.apply(dataset);
         }
         let (sample, notes) = match whole {
             Some((aligned, notes)) => (aligned.samples[number].clone(), notes.clone()),
@@ -259,17 +260,17 @@ impl Trained {
                 (aligned.samples.into_iter().next().expect("one graph"), notes)
             }
         };
-        self.apply(sample, number as u64, notes)
+        self.infer(sample, number as u64, notes)
     }
 
-    fn apply(&mut self, sample: Sample, number: u64, notes: Vec<String>) -> Result<Applied<'_>> {
+    fn infer(&mut self, sample: Sample, number: u64, notes: Vec<String>) -> Result<Inference<'_>> {
         let view = self.config.task.whole_view(&sample, number)?;
         let draw = self.run().best_epoch as u64;
         let h = self.model.represent(&view, draw);
         if h.data().iter().any(|value| !value.is_finite()) {
             return Err(Error::Data("the representations are not finite; features or weights must be enormous".into()));
         }
-        Ok(Applied { trained: self, sample, h, notes })
+        Ok(Inference { trained: self, sample, h, notes })
     }
 
     /// `H` of all graphs, all of whose edges are known.
@@ -284,7 +285,7 @@ impl Trained {
             return Err(Error::Data(format!("{model} counts in the graph; it has no representations to write")));
         }
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
-        self.over_each(dataset, |number, applied| {
+        self.apply_each(dataset, |number, applied| {
             let new: Vec<String> = applied.notes.iter().filter(|note| !notes.contains(*note)).cloned().collect();
             notes.extend(new);
             parts.push((dataset.graph_name(number), applied.into_embedding()));
@@ -317,7 +318,7 @@ impl Trained {
 
 /// A model applied to a graph.
 #[derive(Debug)]
-pub struct Applied<'a> {
+pub struct Inference<'a> {
     trained: &'a mut Trained,
     /// The graph, its nodes in the model's order.
     pub sample: Sample,
@@ -326,7 +327,7 @@ pub struct Applied<'a> {
     pub notes: Vec<String>,
 }
 
-impl Applied<'_> {
+impl Inference<'_> {
     /// The representations with the names of their nodes.
     pub fn into_embedding(self) -> Embedding {
         Embedding { graphs: None, ids: self.sample.ids, matrix: self.h }

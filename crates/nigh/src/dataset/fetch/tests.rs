@@ -2,7 +2,7 @@
 
 use super::server::{Answer, Request, Server};
 use super::*;
-use crate::dataset::paper::KNOWN;
+use crate::dataset::paper::REGISTRY;
 use crate::digest::sha256;
 use crate::testing::TempDir;
 use std::io::Write;
@@ -23,13 +23,13 @@ fn leaked<T: ?Sized>(content: Box<T>) -> &'static T {
     Box::leak(content)
 }
 
-fn known(origin: Origin, files: &[(&'static str, &[u8])]) -> Known {
+fn known(origin: Origin, files: &[(&'static str, &[u8])]) -> NamedDataset {
     let file = |(name, content): &(&'static str, &[u8])| File {
         name,
         bytes: content.len() as u64,
         sha256: leaked(sha256(content).into_boxed_str()),
     };
-    Known {
+    NamedDataset {
         name: "toy",
         about: "",
         files: leaked(files.iter().map(file).collect()),
@@ -41,11 +41,11 @@ fn known(origin: Origin, files: &[(&'static str, &[u8])]) -> Known {
     }
 }
 
-fn one_by_one() -> Known {
+fn one_by_one() -> NamedDataset {
     known(Origin::Folder("https://origin.invalid/"), &[("long.bin", &long()), ("short.txt", SHORT)])
 }
 
-fn together() -> Known {
+fn together() -> NamedDataset {
     known(Origin::Archive("https://origin.invalid/toy.zip"), &[("raw/long.bin", &long()), ("short.txt", SHORT)])
 }
 
@@ -119,7 +119,7 @@ impl User {
         std::fs::write(self.path(name), content).unwrap();
     }
 
-    fn fetch(&self, known: &Known) -> Result<(Fetched, Heard)> {
+    fn fetch(&self, known: &NamedDataset) -> Result<(Fetched, Heard)> {
         let mut heard = Heard::default();
         let fetched = self.fetch.run(known, &Folders::new(Some(self.temporary.path())), &mut heard)?;
         Ok((fetched, heard))
@@ -143,7 +143,7 @@ impl User {
 
     /// Fetches well, and leaves nothing beside what was wanted.
     #[track_caller]
-    fn gets(&self, known: &Known) -> Heard {
+    fn gets(&self, known: &NamedDataset) -> Heard {
         let (fetched, heard) = self.fetch(known).unwrap();
         assert_eq!(fetched, Fetched::New(self.path("toy"), known.bytes().unwrap_or(0)));
         let expected: Vec<String> = known.files.iter().map(|file| format!("toy/{}", file.name)).collect();
@@ -156,7 +156,7 @@ impl User {
 
     /// Is refused for all of these reasons.
     #[track_caller]
-    fn refused(&self, known: &Known, says: &[&str]) -> String {
+    fn refused(&self, known: &NamedDataset, says: &[&str]) -> String {
         let error = self.fetch(known).map(|fetched| fetched.0).unwrap_err().to_string();
         says.iter().for_each(|says| assert!(error.contains(says), "`{says}` is missing: {error}"));
         assert!(error.contains("by hand, ") && error.contains(&self.path("toy").display().to_string()), "{error}");
@@ -522,7 +522,7 @@ fn a_mirror_is_an_address() {
 
 #[test]
 fn origins_are_encrypted() {
-    for known in KNOWN {
+    for known in REGISTRY {
         let address = Fetch::from_origin().address(known);
         assert!(address.starts_with("https://"), "{}", known.name);
         assert_eq!(address.ends_with('/'), matches!(known.origin, Origin::Folder(_)), "{address}");

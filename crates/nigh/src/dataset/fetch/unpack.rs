@@ -1,7 +1,7 @@
 //! The files of a dataset out of its archive, and nothing else.
 
 use super::super::folders::LAST;
-use super::super::paper::{File, Known};
+use super::super::paper::{File, NamedDataset};
 use super::{LIMIT, Observer, Trouble, wrong_checksum};
 use crate::digest::hex;
 use crate::error::Error;
@@ -28,7 +28,7 @@ struct Member<'k> {
 /// in place.
 pub(super) fn unpack(
     archive: &Path,
-    known: &Known,
+    known: &NamedDataset,
     into: &Path,
     observer: &mut dyn Observer,
 ) -> Result<Vec<(String, u64)>> {
@@ -50,7 +50,7 @@ pub(super) fn unpack(
 }
 
 /// The members that are needed. One that would leave the folder is a reason to trust none of them.
-fn choose<'k>(zip: &ZipArchive<BufReader<std::fs::File>>, known: &'k Known) -> Result<Vec<Member<'k>>> {
+fn choose<'k>(zip: &ZipArchive<BufReader<std::fs::File>>, known: &'k NamedDataset) -> Result<Vec<Member<'k>>> {
     let mut members: Vec<Member<'k>> = Vec::new();
     for index in 0..zip.len() {
         let name = match zip.name_for_index(index) {

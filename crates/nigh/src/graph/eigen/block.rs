@@ -4,7 +4,7 @@
 //! was, five times slower.
 
 use crate::graph::Graph;
-use crate::kernel::dispatch::simd;
+use crate::linalg::dispatch::simd;
 use rayon::prelude::*;
 
 /// The rows of one task: always as many, so that sums have one order on any number of threads.

@@ -4,11 +4,11 @@
 use super::entries;
 
 /// Lanes of a partial sum, and products that are folded together.
-pub(super) const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// The partial sums of `<a, b>`: `a_c b_c` goes to lane `c mod 16`.
 #[inline(always)]
-pub(super) fn lane_products(a: &[f32], b: &[f32]) -> [f32; LANES] {
+pub(crate) fn lane_products(a: &[f32], b: &[f32]) -> [f32; LANES] {
     match a.len() {
         32 => products_of::<32>(a, b),
         64 => products_of::<64>(a, b),
@@ -37,7 +37,7 @@ fn products_of<const W: usize>(a: &[f32], b: &[f32]) -> [f32; LANES] {
 }
 
 /// `sums[k]` is the sum of `parts[k]`: lanes half the width apart are added, then a quarter, an eighth, a sixteenth.
-pub(super) fn fold(parts: &[[f32; LANES]], sums: &mut [f32]) {
+pub(crate) fn fold(parts: &[[f32; LANES]], sums: &mut [f32]) {
     assert_eq!(parts.len(), sums.len(), "a sum for each part");
     let ((blocks, rest), (sums, sums_rest)) = (parts.as_chunks::<LANES>(), sums.as_chunks_mut::<LANES>());
     #[cfg(target_arch = "x86_64")]
@@ -59,7 +59,7 @@ pub(super) fn fold(parts: &[[f32; LANES]], sums: &mut [f32]) {
 
 /// One sum alone.
 #[inline(always)]
-pub(super) fn fold_one(part: &[f32; LANES]) -> f32 {
+pub(crate) fn fold_one(part: &[f32; LANES]) -> f32 {
     let mut part = *part;
     let mut half = LANES / 2;
     while half > 0 {

@@ -1,7 +1,7 @@
 //! Dropout, and ReLU with dropout in one pass. The mask is a function of its address, so it is never stored.
 
-use super::dispatch::simd;
-use super::{Matrix, for_row_blocks};
+use crate::linalg::dispatch::simd;
+use crate::linalg::{Matrix, for_row_blocks};
 use crate::seeds::{self, Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl Operation for Dropout {
     }
 
     /// Features stay from pass to pass, what is dropped of them does not.
-    fn varies(&self) -> bool {
+    fn is_dynamic(&self) -> bool {
         self.mask.rate > 0.0
     }
 }
@@ -219,7 +219,7 @@ impl Operation for ReluDropout {
         }
     }
 
-    fn varies(&self) -> bool {
+    fn is_dynamic(&self) -> bool {
         self.mask.rate > 0.0
     }
 }

@@ -1,24 +1,24 @@
 //! A dense matrix whose storage outlives the epoch.
 
-use super::pages::Lines;
+use super::pages::AlignedVec;
 
 /// Row-major `f32` matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     rows: usize,
     cols: usize,
-    data: Lines<f32>,
+    data: AlignedVec<f32>,
 }
 
 impl Matrix {
     /// All zero.
     pub fn zeros(rows: usize, cols: usize) -> Matrix {
-        Matrix { rows, cols, data: Lines::zeros(rows * cols) }
+        Matrix { rows, cols, data: AlignedVec::zeros(rows * cols) }
     }
 
     /// The constant feature of a graph that has none.
     pub fn ones(rows: usize, cols: usize) -> Matrix {
-        Matrix { rows, cols, data: Lines::collect(rows * cols, std::iter::repeat(1.0)) }
+        Matrix { rows, cols, data: AlignedVec::collect(rows * cols, std::iter::repeat(1.0)) }
     }
 
     /// `I`.
@@ -28,7 +28,7 @@ impl Matrix {
 
     /// Entry by entry.
     pub fn from_fn(rows: usize, cols: usize, mut entry: impl FnMut(usize, usize) -> f32) -> Matrix {
-        let data = Lines::collect(rows * cols, (0..rows * cols).map(|at| entry(at / cols, at % cols)));
+        let data = AlignedVec::collect(rows * cols, (0..rows * cols).map(|at| entry(at / cols, at % cols)));
         Matrix { rows, cols, data }
     }
 
@@ -36,7 +36,7 @@ impl Matrix {
     pub fn from_rows<R: AsRef<[f32]>>(rows: &[R]) -> Matrix {
         let cols = rows.first().map_or(0, |row| row.as_ref().len());
         assert!(rows.iter().all(|row| row.as_ref().len() == cols), "rows of different length");
-        let data = Lines::collect(rows.len() * cols, rows.iter().flat_map(|row| row.as_ref()).copied());
+        let data = AlignedVec::collect(rows.len() * cols, rows.iter().flat_map(|row| row.as_ref()).copied());
         Matrix { rows: rows.len(), cols, data }
     }
 
@@ -119,7 +119,7 @@ impl Matrix {
     /// `P X`: row `i` of the result is row `order[i]` of this matrix.
     pub fn permute_rows(&self, order: &[u32]) -> Matrix {
         let rows = order.iter().flat_map(|&row| self.row(row as usize)).copied();
-        let data = Lines::collect(order.len() * self.cols, rows);
+        let data = AlignedVec::collect(order.len() * self.cols, rows);
         Matrix { rows: order.len(), cols: self.cols, data }
     }
 }

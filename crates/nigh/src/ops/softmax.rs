@@ -1,6 +1,6 @@
 //! Node classification: softmax over the classes and the negative log-likelihood of the labels.
 
-use super::Matrix;
+use crate::linalg::Matrix;
 
 /// Mean negative log-likelihood of `labels` at `nodes`; its gradient with respect to `logits` goes to `gradient`.
 pub fn nll(logits: &Matrix, nodes: &[u32], labels: &[u32], gradient: &mut Matrix) -> f64 {

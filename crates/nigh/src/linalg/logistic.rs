@@ -19,7 +19,7 @@ pub(crate) fn cross_entropies<const N: usize>(scores: &[f32; N], labels: &[f32; 
 
 /// `e^x` for `x <= 0`: `2^n e^r` with `|r| <= ln 2 / 2`. What is not a number stays so.
 #[inline(always)]
-pub(super) fn exp_of_negative(x: f32) -> f32 {
+pub(crate) fn exp_of_negative(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
     // Below, the result is no normal number any more; it makes no difference to a sum with one.
     let x = if x < -87.0 { -87.0 } else { x };

@@ -1,6 +1,6 @@
 //! `I W` for one-hot ids: rows of a table, of which the identity is never written.
 
-use super::{Matrix, for_row_blocks};
+use crate::linalg::{Matrix, for_row_blocks};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Operation for Lookup {
             dw.reshape(w.rows(), w.cols());
             dw.data_mut().fill(0.0);
             for (row, &id) in self.ids.iter().enumerate().filter(|entry| (*entry.1 as usize) < w.rows()) {
-                super::add_scaled(dw.row_mut(id as usize), 1.0, gradient.row(row));
+                crate::linalg::add_scaled(dw.row_mut(id as usize), 1.0, gradient.row(row));
             }
         }
     }

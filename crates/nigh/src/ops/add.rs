@@ -1,6 +1,6 @@
 //! Sums of matrices of one shape.
 
-use super::{Matrix, add_scaled, for_row_blocks};
+use crate::linalg::{Matrix, add_scaled, for_row_blocks};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
 /// `inputs = [X, Y]`; the output is `X + Y`.
@@ -8,7 +8,7 @@ use crate::tape::{Gradients, Inputs, Operation, Pass};
 pub struct Add;
 
 impl Operation for Add {
-    fn keeps_to_rows(&self) -> bool {
+    fn is_row_wise(&self) -> bool {
         true
     }
 

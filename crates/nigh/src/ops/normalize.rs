@@ -1,8 +1,8 @@
 //! Rows of length one: `y_i = x_i / max(|x_i|, 1e-12)`.
 
-use super::dispatch::simd;
-use super::fold::{LANES, fold, lane_products};
-use super::{Matrix, for_row_blocks, for_two_row_blocks};
+use crate::linalg::dispatch::simd;
+use crate::linalg::fold::{LANES, fold, lane_products};
+use crate::linalg::{Matrix, for_row_blocks, for_two_row_blocks};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
 /// Below this length a row counts as zero and is not blown up.
@@ -15,7 +15,7 @@ pub struct NormalizeRows {
 }
 
 impl Operation for NormalizeRows {
-    fn keeps_to_rows(&self) -> bool {
+    fn is_row_wise(&self) -> bool {
         true
     }
 

@@ -2,7 +2,7 @@
 //! what is drawn for a node goes by its address; only sums run over neighbours in another order.
 
 use super::Config;
-use crate::graph::arrange::neighbourly_order;
+use crate::graph::arrange::locality_order;
 use crate::model::View;
 use crate::task::{NegativePairs, Part, Question, Split};
 use rayon::prelude::*;
@@ -11,21 +11,21 @@ use std::sync::Arc;
 /// To find an order takes about as long as so many epochs save.
 const WORTH_EPOCHS: usize = 20;
 
-pub(super) struct Arranged {
+pub(super) struct Reordered {
     pub split: Split,
     /// For each training part, where each node is now, if it was moved.
     pub places: Vec<Option<Arc<[u32]>>>,
 }
 
-impl Arranged {
-    pub fn new(mut split: Split, config: &Config) -> Arranged {
+impl Reordered {
+    pub fn new(mut split: Split, config: &Config) -> Reordered {
         let mut places = vec![None; split.train.len()];
         // One graph for all parts; several are small each, as far as anyone has seen.
         let shared = split.train.iter().chain(&split.valid).chain(&split.test);
         let one = shared.clone().all(|part| Arc::ptr_eq(&part.view, &split.train[0].view));
         if one
             && config.epochs >= WORTH_EPOCHS
-            && let Some(order) = neighbourly_order(split.train[0].view.graph())
+            && let Some(order) = locality_order(split.train[0].view.graph())
         {
             let view: Arc<View> = split.train[0].view.permute(&order).expect("every node once").into();
             let mut place = vec![0; order.len()];
@@ -35,7 +35,7 @@ impl Arranged {
             }
             places.fill(Some(place.into()));
         }
-        Arranged { split, places }
+        Reordered { split, places }
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
         let dataset = Dataset::from_graph("scattered", power_law(&shape, 1).unwrap().graph);
         let config = Config::default().resolve(&dataset).unwrap();
         let split = Task::LinkPrediction.split(&dataset, &config, Seeds::new(1)).unwrap();
-        let Arranged { split: arranged, places } = Arranged::new(split.clone(), &config);
+        let Reordered { split: arranged, places } = Reordered::new(split.clone(), &config);
         let places = places[0].as_ref().expect("communities to bring together");
         assert!((0..10_000).all(|node| arranged.train[0].view.addresses[places[node] as usize] == node as u32));
         let parts = |split: &Split| [split.train[0].clone(), split.valid[0].clone(), split.test[0].clone()];
@@ -90,6 +90,6 @@ mod tests {
             }
         }
         let few = Config { epochs: WORTH_EPOCHS - 1, ..config };
-        assert!(Arranged::new(split, &few).places[0].is_none(), "too few epochs to be worth it");
+        assert!(Reordered::new(split, &few).places[0].is_none(), "too few epochs to be worth it");
     }
 }

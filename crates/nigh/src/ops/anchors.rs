@@ -4,10 +4,10 @@
 //! says how close it is. The linear map is taken apart, `P = X W_anchor` and `Q = X W_own + b`, so that
 //! `message_us = ReLU(c_us P_a + Q_u)` is a few instructions: made anew wherever it is needed, and stored nowhere.
 
-use super::dispatch::simd;
-use super::{Matrix, WORTH_A_THREAD, for_row_blocks, sum_over_row_blocks};
 use crate::graph::Graph;
 use crate::graph::anchors::{Closest, LANES, num_sizes, unpack};
+use crate::linalg::dispatch::simd;
+use crate::linalg::{Matrix, WORTH_A_THREAD, for_row_blocks, sum_over_row_blocks};
 use crate::seeds::{Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use rayon::prelude::*;
@@ -122,7 +122,7 @@ impl Operation for Position {
         });
     }
 
-    fn varies(&self) -> bool {
+    fn is_dynamic(&self) -> bool {
         true
     }
 }
@@ -168,7 +168,7 @@ impl Operation for Structure {
         });
     }
 
-    fn varies(&self) -> bool {
+    fn is_dynamic(&self) -> bool {
         true
     }
 }

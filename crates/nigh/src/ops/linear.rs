@@ -1,8 +1,10 @@
 //! `Y = [X_1, X_2, ...] W + b` without ever writing the concatenation, and the concatenation where it is the result.
 
-use super::dispatch::simd;
-use super::gemm::{InstructionSet, Packed, Start, multiply_transposed};
-use super::{Matrix, ROWS_PER_TASK, WORTH_A_THREAD, entries, for_column_blocks, for_row_blocks, sum_over_row_blocks};
+use crate::linalg::dispatch::simd;
+use crate::linalg::gemm::{InstructionSet, Packed, Start, multiply_transposed};
+use crate::linalg::{
+    Matrix, ROWS_PER_TASK, WORTH_A_THREAD, entries, for_column_blocks, for_row_blocks, sum_over_row_blocks,
+};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use rayon::prelude::*;
 
@@ -22,7 +24,7 @@ impl Linear {
 }
 
 impl Operation for Linear {
-    fn keeps_to_rows(&self) -> bool {
+    fn is_row_wise(&self) -> bool {
         true
     }
 
@@ -136,7 +138,7 @@ fn sum_of_outer_products(x: &Matrix, g: &Matrix, dw: &mut [f32], scratch: &mut V
 pub struct Concatenate;
 
 impl Operation for Concatenate {
-    fn keeps_to_rows(&self) -> bool {
+    fn is_row_wise(&self) -> bool {
         true
     }
 

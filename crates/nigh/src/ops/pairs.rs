@@ -1,12 +1,12 @@
 //! Pairs of nodes scored, judged and differentiated in one pass over an incidence list: every node gathers what its
 //! pairs send it, so there is no scatter, no atomic, and no tensor with a row per pair.
 
-use super::dispatch::simd;
-use super::fold::{LANES, fold, lane_products};
-use super::incidence::Incidence;
-use super::logistic::cross_entropies;
 use super::normalize::{length, normalize, project};
-use super::{Matrix, NEAR, entries, for_column_blocks, for_row_blocks, for_two_row_blocks, prefetch};
+use crate::linalg::dispatch::simd;
+use crate::linalg::fold::{LANES, fold, lane_products};
+use crate::linalg::incidence::Incidence;
+use crate::linalg::logistic::cross_entropies;
+use crate::linalg::{CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, for_two_row_blocks, prefetch};
 
 /// Whether rows are scaled to length one before their inner product is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl PairLoss {
     /// Losses and gradients of consecutive nodes, `first` and those behind it.
     fn gather(&self, z: &Matrix, share: f32, first: usize, rows: &mut [f32], losses: &mut [f64]) {
         rows.fill(0.0);
-        let far = size_of_val(z.data()) > NEAR;
+        let far = size_of_val(z.data()) > CACHED_BYTES;
         let mut group = Group::new();
         for (at, loss) in losses.iter_mut().enumerate() {
             *loss = 0.0;

@@ -1,6 +1,6 @@
 //! Branches blended node by node, by weights that each node chooses.
 
-use super::{Matrix, for_row_blocks};
+use crate::linalg::{Matrix, for_row_blocks};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
 /// `inputs = [X]`; the output is `tanh(X)`.
@@ -48,7 +48,7 @@ impl Operation for Blend {
             let y = output.row_mut(row);
             y.fill(0.0);
             for (branch, &share) in shares(inputs, row).iter().enumerate() {
-                super::add_scaled(y, share, inputs.get(branch).row(row));
+                crate::linalg::add_scaled(y, share, inputs.get(branch).row(row));
             }
         }
     }

@@ -75,13 +75,13 @@ impl Incidence {
 
     /// Where the entries of a node are.
     #[inline]
-    pub(super) fn range(&self, node: usize) -> Range<usize> {
+    pub(crate) fn range(&self, node: usize) -> Range<usize> {
         self.offsets[node] as usize..self.offsets[node + 1] as usize
     }
 
     /// Who is at the other end of each pair of a node.
     #[inline]
-    pub(super) fn others(&self, node: usize) -> &[u32] {
+    pub(crate) fn others(&self, node: usize) -> &[u32] {
         &self.others[self.range(node)]
     }
 
@@ -90,7 +90,7 @@ impl Incidence {
     /// # Panics
     /// If it does not remember them.
     #[inline]
-    pub(super) fn pairs(&self, node: usize) -> &[u32] {
+    pub(crate) fn pairs(&self, node: usize) -> &[u32] {
         &self.pairs.as_ref().expect("an incidence that remembers its pairs")[self.range(node)]
     }
 }

@@ -2,13 +2,13 @@
 
 /// None, or some of the nodes in ascending order.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct BatchNodes {
     nodes: Vec<u32>,
     /// Where each node is among them, once it is known to be.
     places: Vec<u32>,
 }
 
-impl Asked {
+impl BatchNodes {
     /// Asks about all nodes again.
     pub fn clear(&mut self) {
         self.nodes.clear();
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn pairs_are_numbered_among_the_nodes_that_they_name() {
         let (mut a, mut b) = ([[7, 2], [2, 9]], [[0, 7]]);
-        let mut asked = Asked::default();
+        let mut asked = BatchNodes::default();
         assert_eq!(asked.nodes(), None);
         for _ in 0..2 {
             asked.renumber(10, [&mut a, &mut b]);

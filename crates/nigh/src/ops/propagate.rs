@@ -1,11 +1,11 @@
 //! `Y = Ã^K X + b`: message passing without weights, the heart of every model.
 
-use super::dispatch::simd;
-use super::half::{self, Convert, Entry, Half, Portable, Storage};
 use super::linear::column_sums;
-use super::pages::Lines;
-use super::{Matrix, NEAR, entries, for_column_blocks, for_row_blocks, prefetch};
 use crate::graph::Operator;
+use crate::linalg::dispatch::simd;
+use crate::linalg::half::{self, Convert, Entry, Half, Portable, Storage};
+use crate::linalg::pages::AlignedVec;
+use crate::linalg::{CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, prefetch};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
 /// `inputs = [X]` or `[X, b]`.
@@ -34,7 +34,7 @@ impl Propagate {
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
     single: Matrix,
-    halves: [Lines<Half>; 2],
+    halves: [AlignedVec<Half>; 2],
     padded: [Matrix; 2],
 }
 
@@ -155,7 +155,7 @@ fn apply_half_hops(
     x: &Matrix,
     bias: &[f32],
     y: &mut Matrix,
-    [from, to]: &mut [Lines<Half>; 2],
+    [from, to]: &mut [AlignedVec<Half>; 2],
 ) -> bool {
     assert_eq!(x.rows(), operator.graph().num_nodes(), "one row per node");
     let Some(scale) = half::scale_of(x.data()) else { return false };
@@ -207,7 +207,7 @@ struct Hop<'a, S> {
 impl<S: Entry> Hop<'_, S> {
     fn new<'a>(operator: &'a Operator, x: &'a [S], width: usize) -> Hop<'a, S> {
         // Ahead of all edges there is nothing to ask for.
-        let ahead = if size_of_val(x) > NEAR { AHEAD / size_of::<S>() } else { usize::MAX >> 1 };
+        let ahead = if size_of_val(x) > CACHED_BYTES { AHEAD / size_of::<S>() } else { usize::MAX >> 1 };
         Hop { operator, x, width, is_scaled: false, scales: false, factor: 1.0, bias: &[], ahead }
     }
 
@@ -241,7 +241,7 @@ impl<S: Entry> Hop<'_, S> {
 fn gather<S: Entry, D: Entry>(hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        use super::half::x86::{Avx512, F16c};
+        use crate::linalg::half::x86::{Avx512, F16c};
 
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,f16c")]
         fn avx512<S: Entry, D: Entry>(hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
@@ -299,7 +299,7 @@ fn block<const B: usize>(
     }
     let edges = offsets[i]..offsets[i + 1];
     for (e, &j) in edges.clone().zip(&neighbours[edges]) {
-        ask_for::<B>(hop, neighbours, e + hop.ahead, column);
+        prefetch_row::<B>(hop, neighbours, e + hop.ahead, column);
         let x = columns(hop, convert, j as usize, column);
         match (hop.is_scaled, weights) {
             (true, None) => add::<B>(&mut sum, x),
@@ -357,7 +357,7 @@ fn add_scaled<const B: usize>(sum: &mut [f32; B], r: f32, x: [f32; B]) {
 
 /// Has the memory bring `B` columns of the neighbour at an edge that comes later, in this row or in those behind it.
 #[inline(always)]
-fn ask_for<const B: usize>(hop: &Hop<'_, impl Entry>, neighbours: &[u32], edge: usize, column: usize) {
+fn prefetch_row<const B: usize>(hop: &Hop<'_, impl Entry>, neighbours: &[u32], edge: usize, column: usize) {
     if let Some(&j) = neighbours.get(edge) {
         prefetch(hop.x, j as usize * hop.width + column, B);
     }

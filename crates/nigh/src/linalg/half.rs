@@ -1,7 +1,7 @@
 //! Half precision (IEEE 754 binary16) for what lies in memory between two hops; sums are always `f32`.
 
 use super::dispatch::simd;
-use super::pages::Lines;
+use super::pages::AlignedVec;
 use crate::names::named;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -270,7 +270,7 @@ simd! {
 }
 
 /// Row `i` of `halves` is that of `values` times `scale · right[i]`.
-pub(crate) fn narrow(values: &[f32], right: &[f32], scale: f32, halves: &mut Lines<Half>) {
+pub(crate) fn narrow(values: &[f32], right: &[f32], scale: f32, halves: &mut AlignedVec<Half>) {
     halves.reshape(values.len());
     let width = values.len() / right.len().max(1);
     if width == 0 {

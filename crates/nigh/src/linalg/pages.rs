@@ -24,37 +24,37 @@ pub fn prefer_large_pages<T>(buffer: &mut [T]) {
 /// A vector that starts at a cache line, on large pages if it is large. A row of 64 numbers is then four lines and not
 /// parts of five, which is what a hop through a large graph waits for.
 #[derive(Default)]
-pub(crate) struct Lines<T> {
+pub(crate) struct AlignedVec<T> {
     /// Entries in front that only move the rest to the start of a line.
     skipped: usize,
     entries: Vec<T>,
 }
 
-impl<T: Copy + Default> Lines<T> {
+impl<T: Copy + Default> AlignedVec<T> {
     const LINE: usize = 64 / size_of::<T>();
 
     /// All zero. Written only after the system was asked for large pages: `vec!` writes zeros of any type but a
     /// primitive at once, on small ones.
-    pub fn zeros(len: usize) -> Lines<T> {
-        Lines::collect(len, std::iter::repeat_n(T::default(), len))
+    pub fn zeros(len: usize) -> AlignedVec<T> {
+        AlignedVec::collect(len, std::iter::repeat_n(T::default(), len))
     }
 
     /// The first `len` entries of an iterator, which has that many.
-    pub fn collect(len: usize, from: impl Iterator<Item = T>) -> Lines<T> {
-        let mut entries = Vec::with_capacity(len + Lines::<T>::LINE);
+    pub fn collect(len: usize, from: impl Iterator<Item = T>) -> AlignedVec<T> {
+        let mut entries = Vec::with_capacity(len + AlignedVec::<T>::LINE);
         prefer_large_pages(entries.spare_capacity_mut());
         let skipped = skipped(&entries);
         entries.resize(skipped, T::default());
         entries.extend(from.take(len));
         assert_eq!(entries.len(), skipped + len, "an iterator of {len}");
-        Lines { skipped, entries }
+        AlignedVec { skipped, entries }
     }
 
     /// Takes a new length and keeps the storage if it is large enough; the contents mean nothing until they are written.
     pub fn reshape(&mut self, len: usize) {
         if self.skipped + len > self.entries.capacity() {
-            *self = Lines::default();
-            *self = Lines::zeros(len);
+            *self = AlignedVec::default();
+            *self = AlignedVec::zeros(len);
         }
         self.entries.resize(self.skipped + len, T::default());
     }
@@ -65,14 +65,14 @@ fn skipped<T>(entries: &[T]) -> usize {
     entries.as_ptr().align_offset(64).min(64 / size_of::<T>())
 }
 
-impl<T> From<Vec<T>> for Lines<T> {
+impl<T> From<Vec<T>> for AlignedVec<T> {
     /// Takes a vector as it is, wherever it starts.
-    fn from(entries: Vec<T>) -> Lines<T> {
-        Lines { skipped: 0, entries }
+    fn from(entries: Vec<T>) -> AlignedVec<T> {
+        AlignedVec { skipped: 0, entries }
     }
 }
 
-impl<T> Deref for Lines<T> {
+impl<T> Deref for AlignedVec<T> {
     type Target = [T];
 
     #[inline(always)]
@@ -81,28 +81,28 @@ impl<T> Deref for Lines<T> {
     }
 }
 
-impl<T> DerefMut for Lines<T> {
+impl<T> DerefMut for AlignedVec<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.entries[self.skipped..]
     }
 }
 
-impl<T: Copy + Default> Clone for Lines<T> {
-    fn clone(&self) -> Lines<T> {
-        Lines::collect(self.len(), self.iter().copied())
+impl<T: Copy + Default> Clone for AlignedVec<T> {
+    fn clone(&self) -> AlignedVec<T> {
+        AlignedVec::collect(self.len(), self.iter().copied())
     }
 }
 
-impl<T: Debug> Debug for Lines<T> {
+impl<T: Debug> Debug for AlignedVec<T> {
     /// What is equal reads the same, wherever it lies.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl<T: PartialEq> PartialEq for Lines<T> {
-    fn eq(&self, other: &Lines<T>) -> bool {
+impl<T: PartialEq> PartialEq for AlignedVec<T> {
+    fn eq(&self, other: &AlignedVec<T>) -> bool {
         **self == **other
     }
 }
@@ -114,11 +114,11 @@ mod tests {
     #[test]
     fn every_length_starts_at_a_cache_line() {
         for len in [0, 1, 15, 16, 17, 1000, 1 << 20] {
-            let mut lines = Lines::collect(len, (0..len).map(|at| at as f32));
-            for lines in [&lines, &lines.clone(), &Lines::zeros(len)] {
+            let mut lines = AlignedVec::collect(len, (0..len).map(|at| at as f32));
+            for lines in [&lines, &lines.clone(), &AlignedVec::zeros(len)] {
                 assert_eq!((lines.len(), lines.as_ptr() as usize % 64), (len, 0));
             }
-            assert_eq!(lines, Lines::from((0..len).map(|at| at as f32).collect::<Vec<_>>()));
+            assert_eq!(lines, AlignedVec::from((0..len).map(|at| at as f32).collect::<Vec<_>>()));
             lines.reshape(len / 2);
             lines.reshape(3 * len);
             assert_eq!((lines.len(), lines.as_ptr() as usize % 64), (3 * len, 0));

@@ -1,48 +1,41 @@
-//! Beneath the models: fused operations with value and gradient side by side. Every sum has one order, fixed by the
-//! shapes alone, so results have the same bits on any number of threads.
+//! Matrices and plain functions on slices. Every sum has one order, fixed by the shapes alone, so results have the same
+//! bits on any number of threads.
 
 // Lanes are counted: an iterator with a closure would be compiled apart, without the vectors of its caller.
 #![allow(clippy::needless_range_loop)]
 
-pub mod add;
-pub mod anchors;
-pub mod attention;
-pub mod blend;
 pub(crate) mod dispatch;
-pub mod dropout;
-mod fold;
-mod gemm;
+pub(crate) mod fold;
+pub(crate) mod gemm;
 pub mod half;
 pub mod incidence;
-pub mod linear;
-mod logistic;
-pub mod lookup;
+pub(crate) mod logistic;
 mod matrix;
-pub mod normalize;
 pub mod pages;
-pub mod pairs;
-pub mod propagate;
-pub mod softmax;
 pub mod sort;
-pub mod sparse;
+pub(crate) mod sparse;
 
-pub(crate) use logistic::cross_entropies;
 pub use matrix::Matrix;
 pub use sparse::SparseMatrix;
 
 use rayon::prelude::*;
 
 /// Rows that one task works on. Fixed, because the number of threads must not decide where a sum is cut.
-const ROWS_PER_TASK: usize = 256;
+pub(crate) const ROWS_PER_TASK: usize = 256;
 
-/// Bytes that stay close to a core by themselves: what is read from more than that has to be asked for ahead.
-const NEAR: usize = 1 << 18;
+/// Bytes that a core keeps in its own cache: rows of anything larger are prefetched.
+pub(crate) const CACHED_BYTES: usize = 1 << 18;
 
 /// Below this many multiplications, waking a second thread costs more than it saves.
-const WORTH_A_THREAD: usize = 1 << 16;
+pub(crate) const WORTH_A_THREAD: usize = 1 << 16;
 
 /// Calls `body(first row, rows)` for consecutive blocks of `data`, in parallel when the work is worth it.
-fn for_row_blocks(data: &mut [f32], width: usize, cost_per_row: usize, body: impl Fn(usize, &mut [f32]) + Sync) {
+pub(crate) fn for_row_blocks(
+    data: &mut [f32],
+    width: usize,
+    cost_per_row: usize,
+    body: impl Fn(usize, &mut [f32]) + Sync,
+) {
     if width == 0 || data.is_empty() {
         return;
     }
@@ -53,7 +46,7 @@ fn for_row_blocks(data: &mut [f32], width: usize, cost_per_row: usize, body: imp
 }
 
 /// As `for_row_blocks`, over the same rows of two arrays.
-fn for_two_row_blocks<A: Send, B: Send>(
+pub(crate) fn for_two_row_blocks<A: Send, B: Send>(
     a: &mut [A],
     a_width: usize,
     b: &mut [B],
@@ -74,7 +67,7 @@ fn for_two_row_blocks<A: Send, B: Send>(
 /// Sums blocks of rows apart and then the partial sums in order: `total = Σ_block partial(block)`.
 ///
 /// `partial` adds the contribution of rows `first..first + count` to a zeroed slice as long as `total`.
-fn sum_over_row_blocks(
+pub(crate) fn sum_over_row_blocks(
     num_rows: usize,
     total: &mut [f32],
     scratch: &mut Vec<f32>,
@@ -123,7 +116,7 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
 
 /// `y += scale * x`.
 #[inline(always)]
-fn add_scaled(y: &mut [f32], scale: f32, x: &[f32]) {
+pub(crate) fn add_scaled(y: &mut [f32], scale: f32, x: &[f32]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += scale * x;
     }
@@ -161,17 +154,17 @@ macro_rules! for_column_blocks {
         }
     }};
 }
-use for_column_blocks;
+pub(crate) use for_column_blocks;
 
 /// `B` entries of a slice from `start` on.
 #[inline(always)]
-fn entries<const B: usize>(slice: &[f32], start: usize) -> &[f32; B] {
+pub(crate) fn entries<const B: usize>(slice: &[f32], start: usize) -> &[f32; B] {
     slice[start..][..B].try_into().expect("a slice of B entries")
 }
 
 /// Has the memory bring `count` entries from `start` on, which are read soon.
 #[inline(always)]
-fn prefetch<T>(entries: &[T], start: usize, count: usize) {
+pub(crate) fn prefetch<T>(entries: &[T], start: usize, count: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -5,12 +5,12 @@
 //! `z_i = Σ_j α_ij s_ij x_j` beside `y_i` the gradient with respect to `<target, x_i>` is
 //! `<g_i, z_i> - <g_i, y_i> Σ_j α_ij s_ij`; seen from the source, gradients take the place of rows.
 
-use super::dispatch::simd;
 use super::dropout::LANES;
 use super::linear::column_sums;
-use super::logistic::exp_of_negative;
-use super::{Matrix, add_scaled, for_row_blocks, for_two_row_blocks, sum_over_row_blocks};
 use crate::graph::{Graph, Operator};
+use crate::linalg::dispatch::simd;
+use crate::linalg::logistic::exp_of_negative;
+use crate::linalg::{Matrix, add_scaled, for_row_blocks, for_two_row_blocks, sum_over_row_blocks};
 use crate::seeds::{self, Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::borrow::Cow;
@@ -136,7 +136,7 @@ impl Edges<'_> {
 }
 
 /// The weights of the neighbours of some consecutive nodes, each node itself behind its neighbours, in `H` lanes.
-struct Around<const H: usize> {
+struct NeighbourBatch<const H: usize> {
     /// Where the neighbours of each node begin, and those of the last one end.
     starts: Vec<usize>,
     neighbours: Vec<u32>,
@@ -152,9 +152,9 @@ struct Around<const H: usize> {
     kept_weights: [Vec<[f32; H]>; 2],
 }
 
-impl<const H: usize> Around<H> {
-    fn new() -> Around<H> {
-        Around {
+impl<const H: usize> NeighbourBatch<H> {
+    fn new() -> NeighbourBatch<H> {
+        NeighbourBatch {
             starts: Vec::new(),
             neighbours: Vec::new(),
             addresses: [Vec::new(), Vec::new()],
@@ -477,7 +477,7 @@ fn attend_in_lanes<const H: usize>(
 ) {
     let (width, norm_width) = (bias.len(), 3 * H + bias.len());
     let last = first + y.len() / width;
-    let mut around = Around::<H>::new();
+    let mut around = NeighbourBatch::<H>::new();
     let (mut plain, mut tilted) = (vec![0.0; edges.heads * padded], vec![0.0; edges.heads * padded]);
     let mut from = first;
     while from < last {
@@ -599,7 +599,7 @@ fn attend_back_in_lanes<const H: usize>(
 ) {
     let (width, head_width) = (x.cols(), edges.head_width);
     let last = first + dx.len() / width;
-    let mut around = Around::<H>::new();
+    let mut around = NeighbourBatch::<H>::new();
     let (mut plain, mut tilted) = (vec![0.0; edges.heads * padded], vec![0.0; edges.heads * padded]);
     let (mut scales, mut alongs) = (Vec::new(), Vec::new());
     let mut from = first;

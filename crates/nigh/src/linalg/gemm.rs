@@ -17,8 +17,8 @@ use std::arch::x86_64::{
 /// How much of the inner dimension is taken at a time: a panel of 32 columns then fits into the first cache.
 const INNER: usize = 256;
 
-/// About how many numbers of a wide matrix are visited panel by panel: their pages and lines should still be at hand.
-const AT_HAND: usize = 1 << 16;
+/// About how many entries of a wide matrix are visited panel by panel, so that they are still in the cache.
+const CACHED_ENTRIES: usize = 1 << 16;
 
 /// The widest panel of any instruction set.
 const WIDEST: usize = 32;
@@ -378,8 +378,8 @@ unsafe fn multiply<V: Lanes, const FULL: usize>(
     y: &mut [f32],
 ) {
     let (width, rows) = (b.width, y.len() / b.width);
-    let rows_at_hand = (AT_HAND / width).max(1).next_multiple_of(FULL);
-    for top in (0..rows).step_by(rows_at_hand) {
+    let cached_rows = (CACHED_ENTRIES / width).max(1).next_multiple_of(FULL);
+    for top in (0..rows).step_by(cached_rows) {
         let mut inner = 0;
         // Once without any columns too: the start has to be written.
         while inner < cols.max(1) {
@@ -393,8 +393,8 @@ unsafe fn multiply<V: Lanes, const FULL: usize>(
                     let panel = b.data.as_ptr().add(b.first + left * b.inner + (above + inner) * stride);
                     let a = a.as_ptr().add(top * cols + inner);
                     let strip = Strip { a, a_stride: cols, b: panel, b_stride: stride, depth };
-                    let to = To { start, y: y.as_mut_ptr().add(top * width), y_stride: width, left, used };
-                    strip.write::<V, FULL, false>(rows_at_hand.min(rows - top), to);
+                    let to = Target { start, y: y.as_mut_ptr().add(top * width), y_stride: width, left, used };
+                    strip.write::<V, FULL, false>(cached_rows.min(rows - top), to);
                 }
             }
             inner += INNER;
@@ -417,10 +417,10 @@ unsafe fn multiply_transposed_by<V: Lanes, const FULL: usize>(
     struct Panel([f32; INNER * WIDEST]);
     let mut copy = Panel([0.0; INNER * WIDEST]);
     let (rows, cols) = (g.len() / width, y.len() / width);
-    let rows_at_hand = (AT_HAND / x_cols).clamp(64, INNER);
+    let cached_rows = (CACHED_ENTRIES / x_cols).clamp(64, INNER);
     let mut top = 0;
     while top < rows {
-        let depth = rows_at_hand.min(rows - top);
+        let depth = cached_rows.min(rows - top);
         if x_cols >= 128 {
             // Tiles go down the columns; the memory is read faster along the rows.
             for row in x[top * x_cols..].chunks(x_cols).take(depth) {
@@ -446,7 +446,7 @@ unsafe fn multiply_transposed_by<V: Lanes, const FULL: usize>(
             unsafe {
                 let a = x.as_ptr().add(top * x_cols);
                 let strip = Strip { a, a_stride: x_cols, b: b.as_ptr(), b_stride, depth };
-                let to = To { start, y: y.as_mut_ptr(), y_stride: width, left, used };
+                let to = Target { start, y: y.as_mut_ptr(), y_stride: width, left, used };
                 strip.write::<V, FULL, true>(cols, to);
             }
             left += used;
@@ -467,7 +467,7 @@ struct Strip {
 
 /// Columns `left..left + used` of the result.
 #[derive(Clone, Copy)]
-struct To<'a> {
+struct Target<'a> {
     start: Start<'a>,
     y: *mut f32,
     y_stride: usize,
@@ -481,7 +481,7 @@ impl Strip {
     /// # Safety
     /// As for `tile`, for all rows.
     #[inline(always)]
-    unsafe fn write<V: Lanes, const FULL: usize, const DOWN: bool>(self, rows: usize, to: To<'_>) {
+    unsafe fn write<V: Lanes, const FULL: usize, const DOWN: bool>(self, rows: usize, to: Target<'_>) {
         // SAFETY: as promised by the caller.
         unsafe {
             if to.used > V::COUNT {
@@ -496,7 +496,7 @@ impl Strip {
     unsafe fn write_panel<V: Lanes, const FULL: usize, const VECTORS: usize, const DOWN: bool>(
         self,
         rows: usize,
-        to: To<'_>,
+        to: Target<'_>,
     ) {
         let mut row = 0;
         // SAFETY: as promised by the caller.
@@ -528,7 +528,11 @@ impl Strip {
     /// # Safety
     /// The machine has the instructions of `V`; the rows lie in `a` and `y`, and the panel is `VECTORS` vectors wide.
     #[inline(always)]
-    unsafe fn tile<V: Lanes, const ROWS: usize, const VECTORS: usize, const DOWN: bool>(self, row: usize, to: To<'_>) {
+    unsafe fn tile<V: Lanes, const ROWS: usize, const VECTORS: usize, const DOWN: bool>(
+        self,
+        row: usize,
+        to: Target<'_>,
+    ) {
         let Strip { a, a_stride, b, b_stride, depth } = self;
         // SAFETY: as promised by the caller; the last vector reads and writes what is used of it and no more.
         unsafe {
@@ -603,7 +607,7 @@ unsafe fn load_up_to<V: Lanes>(from: *const f32, count: usize) -> V {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Matrix;
+    use crate::linalg::Matrix;
     use proptest::prelude::*;
 
     const SIDES: [usize; 15] = [0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257];

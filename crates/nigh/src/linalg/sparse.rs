@@ -1,0 +1,105 @@
+//! Sparse matrices: bags of words stay bags of words.
+
+use crate::error::{Error, Result};
+
+/// A sparse matrix, by rows and by columns: the product reads rows, its gradient reads columns, nobody scatters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SparseMatrix {
+    pub(crate) by_row: Compressed,
+    pub(crate) by_col: Compressed,
+}
+
+/// Entries row by row (or column by column): those of row `i` are at `offsets[i]..offsets[i + 1]`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Compressed {
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) indices: Vec<u32>,
+    pub(crate) values: Vec<f32>,
+}
+
+impl SparseMatrix {
+    /// From rows of `(column, value)`, in ascending order of columns.
+    pub fn from_rows(rows: &[Vec<(u32, f32)>], cols: usize) -> SparseMatrix {
+        let mut by_row = Compressed { offsets: vec![0], indices: Vec::new(), values: Vec::new() };
+        for row in rows {
+            assert!(row.windows(2).all(|pair| pair[0].0 < pair[1].0), "columns ascend");
+            assert!(row.last().is_none_or(|&(column, _)| (column as usize) < cols), "a column beyond {cols}");
+            by_row.indices.extend(row.iter().map(|entry| entry.0));
+            by_row.values.extend(row.iter().map(|entry| entry.1));
+            by_row.offsets.push(by_row.indices.len());
+        }
+        SparseMatrix { by_col: by_row.transposed(cols), by_row }
+    }
+
+    /// Offsets, columns and values by row, as they are stored.
+    pub(crate) fn parts(&self) -> (&[usize], &[u32], &[f32]) {
+        (&self.by_row.offsets, &self.by_row.indices, &self.by_row.values)
+    }
+
+    /// A matrix as `parts` gave it; what could not be one is refused.
+    pub(crate) fn from_parts(
+        offsets: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<f32>,
+        cols: usize,
+    ) -> Result<SparseMatrix> {
+        let by_row = Compressed { offsets, indices, values };
+        let (offsets, entries) = (&by_row.offsets, by_row.indices.len());
+        let fits = offsets.first() == Some(&0)
+            && offsets.is_sorted()
+            && offsets.last() == Some(&entries)
+            && by_row.values.len() == entries
+            && by_row.indices.iter().all(|&column| (column as usize) < cols)
+            && offsets.windows(2).all(|row| by_row.indices[row[0]..row[1]].is_sorted_by(|a, b| a < b));
+        if !fits {
+            return Err(Error::Data("these arrays are not a sparse matrix".into()));
+        }
+        Ok(SparseMatrix { by_col: by_row.transposed(cols), by_row })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.by_row.offsets.len() - 1
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.by_col.offsets.len() - 1
+    }
+
+    /// Number of stored entries.
+    pub fn num_entries(&self) -> usize {
+        self.by_row.values.len()
+    }
+
+    /// `(column, value)` of one row.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
+        let range = self.by_row.offsets[row]..self.by_row.offsets[row + 1];
+        self.by_row.indices[range.clone()].iter().copied().zip(self.by_row.values[range].iter().copied())
+    }
+
+    /// `P F`: row `i` of the result is row `order[i]` of this matrix.
+    pub fn permute_rows(&self, order: &[u32]) -> SparseMatrix {
+        let rows: Vec<Vec<_>> = order.iter().map(|&row| self.row(row as usize).collect()).collect();
+        SparseMatrix::from_rows(&rows, self.cols())
+    }
+}
+
+impl Compressed {
+    fn transposed(&self, cols: usize) -> Compressed {
+        let mut offsets = vec![0usize; cols + 1];
+        self.indices.iter().for_each(|&column| offsets[column as usize + 1] += 1);
+        (0..cols).for_each(|column| offsets[column + 1] += offsets[column]);
+        let mut next = offsets.clone();
+        let (mut indices, mut values) = (vec![0; self.indices.len()], vec![0.0; self.indices.len()]);
+        for row in 0..self.offsets.len() - 1 {
+            for at in self.offsets[row]..self.offsets[row + 1] {
+                let slot = &mut next[self.indices[at] as usize];
+                indices[*slot] = row as u32;
+                values[*slot] = self.values[at];
+                *slot += 1;
+            }
+        }
+        Compressed { offsets, indices, values }
+    }
+}

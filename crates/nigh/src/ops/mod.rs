@@ -1,0 +1,17 @@
+//! Differentiable operations, value and gradient side by side.
+
+// Lanes are counted: an iterator with a closure would be compiled apart, without the vectors of its caller.
+#![allow(clippy::needless_range_loop)]
+
+pub mod add;
+pub mod anchors;
+pub mod attention;
+pub mod blend;
+pub mod dropout;
+pub mod linear;
+pub mod lookup;
+pub mod normalize;
+pub mod pairs;
+pub mod propagate;
+pub mod softmax;
+pub mod sparse;
