@@ -2,9 +2,9 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use nigh::Metric;
-use nigh::report::table::percent;
 #[cfg(feature = "fetch")]
-use nigh::report::table::size;
+use nigh::display::byte_size;
+use nigh::display::percent;
 use nigh::train::{Evaluation, Observer, Progress, Run};
 use std::io::{IsTerminal, Write};
 
@@ -71,7 +71,7 @@ impl nigh::dataset::fetch::Observer for DownloadBar {
     fn finished(&mut self, file: &str, bytes: u64) {
         self.bar.finish_and_clear();
         if !self.quiet && self.bar.is_hidden() {
-            print_line(&format!("{file}: {}", size(bytes)));
+            print_line(&format!("{file}: {}", byte_size(bytes)));
         }
     }
 }

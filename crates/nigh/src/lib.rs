@@ -56,6 +56,7 @@ pub mod tape;
 
 pub mod atomic;
 pub mod digest;
+pub mod display;
 pub mod error;
 pub mod names;
 pub mod seeds;

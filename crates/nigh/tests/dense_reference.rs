@@ -1,10 +1,10 @@
 //! P-GNN and EigenGNN, which PyTorch Geometric lacks, against the same models written out in dense `f64` arrays: output,
 //! loss, its gradient by central differences, and steps of Adam. Only random words come from the crate.
 
-use crate::ops::softmax;
 use nigh::linalg::Matrix;
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Shape, catalog};
+use nigh::ops::softmax;
 use nigh::train::Adam;
 use nigh::{Decoder, Features, Graph, Model, Purpose, Seeds, View};
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ impl Case {
         first.values_mut().chain(second.values_mut()).flatten().flatten().for_each(|moment| *moment = 0.0);
         let (mut adam, mut decoder) = (Adam::new(&model.weights), PairDecoder::new(Decoder::Cosine, &mut model));
         let [positive, negative] = self.pairs();
-        decoder.expect(n, &positive);
+        decoder.set_positives(n, &positive);
 
         assert_near(&rows(recording.evaluate(&model, 4)), &self.reference(&f, false, 4)(&w), "output");
         for step in 1..=2 {
@@ -120,7 +120,7 @@ impl Case {
             let loss = match self.num_classes {
                 Some(_) => softmax::nll(h, &self.labels()[0], &self.labels()[1], gradient),
                 None => {
-                    decoder.oppose(h.rows(), &negative);
+                    decoder.set_negatives(h.rows(), &negative);
                     decoder.loss(h, &mut model.weights, &pass, gradient)
                 }
             };

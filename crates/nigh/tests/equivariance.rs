@@ -1,9 +1,9 @@
 //! What holds for every model of the catalog: relabelling nodes relabels rows of `H`, and gradients are derivatives.
 
-use crate::ops::softmax;
 use nigh::linalg::Matrix;
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Recording, Shape, catalog};
+use nigh::ops::softmax;
 use nigh::source::{Node2Vec, Source};
 use nigh::tape::Weight;
 use nigh::{Decoder, Features, Graph, Model, Purpose, Refresh, Seeds, Signal, View};
@@ -193,7 +193,7 @@ fn check_gradients(name: &str, decoder: Option<Decoder>, shape: Shape) {
 fn gradients_agree(name: &str, decoder: Option<Decoder>, shape: Shape, seeds: Seeds) -> bool {
     let mut model = Model::build(catalog::architecture(name).unwrap(), shape, seeds).unwrap();
     let mut pairs = decoder.map(|decoder| PairDecoder::new(decoder, &mut model));
-    pairs.iter_mut().for_each(|pairs| pairs.expect(6, &POSITIVE));
+    pairs.iter_mut().for_each(|pairs| pairs.set_positives(6, &POSITIVE));
     // Away from the start, where the biases of convolutions are zero and gradients faint.
     let mut rng = seeds.rng(Purpose::Weights, &[]);
     for weight in model.weights.entries_mut() {
@@ -244,7 +244,7 @@ fn loss(model: &mut Model, recording: &mut Recording, pairs: Option<&mut PairDec
     let (h, gradient) = recording.representation_and_gradient();
     match pairs {
         Some(decoder) => {
-            decoder.oppose(h.rows(), &NEGATIVE);
+            decoder.set_negatives(h.rows(), &NEGATIVE);
             decoder.loss(h, &mut model.weights, &pass, gradient)
         }
         None => softmax::nll(h, &[0, 1, 3, 5], &[2, 0, 1, 3], gradient),

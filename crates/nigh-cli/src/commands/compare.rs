@@ -5,8 +5,9 @@ use crate::cli::Compare;
 use crate::progress;
 use anyhow::Result;
 use indicatif::ProgressBar;
+use nigh::display::{byte_size, percent, pluralize};
 use nigh::experiment::{Cell, Record, holm, measure, paired_p};
-use nigh::report::table::{Table, percent, pluralize, size};
+use nigh::report::table::Table;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
 use nigh::{Config, Dataset};
 use serde_json::json;
@@ -164,7 +165,7 @@ fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[Entry]) -> Str
             ),
             format!("{:.2}", row.millis_per_epoch()),
             format!("{:.1}", row.seconds),
-            row.peak_bytes().map_or(String::new(), size),
+            row.peak_bytes().map_or(String::new(), byte_size),
         ]);
     }
     let (repeats, others) = (config.repeats, level.join(", "));

@@ -4,7 +4,8 @@ use super::{load, print, print_json, print_notes};
 use crate::cli::Evaluate;
 use anyhow::Result;
 use nigh::Trained;
-use nigh::report::table::{Table, percent};
+use nigh::display::percent;
+use nigh::report::table::Table;
 use serde_json::json;
 
 pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {

@@ -8,7 +8,7 @@ use nigh::Error;
 use nigh::dataset::fetch::{Fetch, Fetched};
 use nigh::dataset::paper::{NamedDataset, REGISTRY};
 use nigh::dataset::{BUILT_IN, Folders};
-use nigh::report::table::size;
+use nigh::display::byte_size;
 use std::path::Path;
 
 /// Larger datasets come only when asked for.
@@ -27,7 +27,7 @@ pub fn run(names: &[String], data: Option<&Path>, force: bool, quiet: bool) -> R
         };
         match fetch.run(known, &folders, &mut DownloadBar::new(quiet))? {
             Fetched::Here(folder) => print(&format!("{name} is here already, in {}\n", folder.display()))?,
-            Fetched::New(folder, bytes) => print(&format!("{name}: {} in {}\n", size(bytes), folder.display()))?,
+            Fetched::New(folder, bytes) => print(&format!("{name}: {} in {}\n", byte_size(bytes), folder.display()))?,
         }
     }
     Ok(())

@@ -4,10 +4,10 @@ use super::edge_list::{self, EdgeColumns, EdgeList, Listed};
 use super::format::Format;
 use super::matrix_market::{self, Entries};
 use super::nodes::{self, NodeColumns, NodeRows, Nodes};
-use super::{Dataset, Features, Ids, Sample, Texts, abbreviate, names, node_link, scipy};
+use super::{Dataset, Features, Ids, Sample, Texts, names, node_link, scipy};
+use crate::display::{abbreviate, pluralize};
 use crate::error::{Error, Result};
 use crate::graph::Cleaning;
-use crate::report::table::pluralize;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 

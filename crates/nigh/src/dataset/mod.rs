@@ -43,6 +43,7 @@ pub use input::Input;
 pub use nodes::NodeColumns;
 pub use texts::Texts;
 
+use crate::display::abbreviate;
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
 use crate::linalg::SparseMatrix;
@@ -468,11 +469,4 @@ fn remarks(cleaning: Cleaning) -> Vec<String> {
         remarks.push(format!("{} self loops were dropped; the operator gives every node its own", cleaning.self_loops));
     }
     remarks
-}
-
-/// The first of many names.
-pub(crate) fn abbreviate<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
-    let mut names = names.into_iter();
-    let shown: Vec<String> = names.by_ref().take(5).map(|name| name.as_ref().to_string()).collect();
-    format!("{}{}", shown.join(", "), if names.next().is_some() { ", ..." } else { "" })
 }

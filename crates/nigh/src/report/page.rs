@@ -2,7 +2,7 @@
 
 use super::paper::{LEGEND, Rank, about, name, ours, ranks, sign, theirs, word};
 use super::plot::escaped;
-use super::table::{pluralize, size};
+use crate::display::{byte_size, pluralize};
 use crate::experiment::{ComparedTable, Kind, Published, Record, RecordSet, Summary, Verdict};
 use std::fmt::Write;
 
@@ -154,7 +154,7 @@ fn cell(judged: &ComparedTable, row: usize, column: usize) -> String {
     };
     let about = match figure.ours {
         Some(ours) => {
-            let memory = ours.peak_bytes.map_or(String::new(), |bytes| format!(", {}", size(bytes)));
+            let memory = ours.peak_bytes.map_or(String::new(), |bytes| format!(", {}", byte_size(bytes)));
             format!(
                 "{}; {}, {:.2} ms per epoch{memory}",
                 word(figure.verdict),

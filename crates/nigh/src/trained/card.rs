@@ -1,7 +1,7 @@
 //! The card in a model's folder: what it is, on what, how well, and how to use it.
 
 use super::Trained;
-use crate::report::table::{percent, pluralize};
+use crate::display::{percent, pluralize};
 use crate::source::Source;
 
 /// A page of Markdown that is the same for the same training.

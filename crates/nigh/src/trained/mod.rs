@@ -7,13 +7,13 @@ mod folder;
 pub use embedding::Embedding;
 
 use crate::dataset::{Dataset, Ids, Sample, is_name};
+use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::linalg::half::StorageError;
 use crate::model::Model;
 use crate::model::decoder::PairDecoder;
 use crate::ops::softmax;
-use crate::report::table::pluralize;
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::Task;
