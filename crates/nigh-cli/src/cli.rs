@@ -96,6 +96,7 @@ const PREDICT_EXAMPLES: &str = "Examples:
 #[derive(Debug, Args)]
 pub struct Demo {
     /// Draw the nodes by their learnt representation, for SGC and for SMP (.svg or .png)
+    #[cfg(feature = "pictures")]
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
 

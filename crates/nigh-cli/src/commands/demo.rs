@@ -1,19 +1,26 @@
 //! `nigh demo`: the proof of concept of the paper (section 5.2), side by side with its figures.
 
-use super::{check_place, print, print_json, print_notes};
+#[cfg(feature = "pictures")]
+use super::{check_place, print_notes};
+use super::{print, print_json};
 use crate::cli::Demo;
 use crate::progress;
 use anyhow::Result;
 use indicatif::ProgressBar;
+#[cfg(feature = "pictures")]
+use nigh::Error;
 use nigh::display::percent;
 use nigh::experiment::{Experiment, Published};
+#[cfg(feature = "pictures")]
 use nigh::report::layout::tsne;
+#[cfg(feature = "pictures")]
 use nigh::report::plot::{Panel, Scatter};
 use nigh::report::table::Table;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
-use nigh::{Config, Dataset, Error, Outcome, Protocol, Task, train};
+use nigh::{Config, Dataset, Outcome, Protocol, Task, train};
 use rayon::prelude::*;
 use serde_json::json;
+#[cfg(feature = "pictures")]
 use std::path::Path;
 
 const LABELLINGS: [(&str, &str); 3] =
@@ -35,6 +42,7 @@ fn published() -> [[(f64, f64); 3]; 3] {
 }
 
 pub fn run(options: &Demo, quiet: bool) -> Result<()> {
+    #[cfg(feature = "pictures")]
     if let Some(path) = &options.plot {
         check_extension(path)?;
         check_folder(path)?;
@@ -68,6 +76,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
         let of_cell = runs.iter().zip(&outcomes).filter(|(run, _)| (run.0, run.1) == (model, labels));
         mean_and_std(&of_cell.map(|(_, outcome)| outcome.runs[0].test).collect::<Vec<_>>())
     };
+    #[cfg(feature = "pictures")]
     if let Some(path) = &options.plot {
         plot(path, &datasets[0], &runs, outcomes.as_slice())?;
         print_notes(&[format!("the picture is in {}", path.display())], quiet);
@@ -135,6 +144,7 @@ impl Observer for Ticks<'_> {
     }
 }
 
+#[cfg(feature = "pictures")]
 fn check_extension(path: &Path) -> Result<()> {
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
     if extension != "svg" && extension != "png" {
@@ -143,6 +153,7 @@ fn check_extension(path: &Path) -> Result<()> {
     Ok(())
 }
 
+#[cfg(feature = "pictures")]
 fn check_folder(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
@@ -152,6 +163,7 @@ fn check_folder(path: &Path) -> Result<()> {
 }
 
 /// The nodes by what SGC and what SMP learnt about communities.
+#[cfg(feature = "pictures")]
 fn plot(path: &Path, dataset: &Dataset, runs: &[(usize, usize, usize)], outcomes: &[Outcome]) -> Result<()> {
     let sample = &dataset.samples[0];
     let view = Task::NodeClassification.whole_view(sample, 0)?;

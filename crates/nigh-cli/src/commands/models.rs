@@ -52,19 +52,21 @@ fn entry(name: &str, about: &str, architecture: &Architecture) -> serde_json::Va
     })
 }
 
-/// `docs/models/NAME.md`, as it is.
+/// The pages in `models/`, each under the name of its model.
+const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
 fn page(model: &str) -> &'static str {
-    macro_rules! pages {
-        ($($name:literal)*) => {
-            match model {
-                $($name => include_str!(concat!("../../../../docs/models/", $name, ".md")),)*
-                _ => unreachable!("a model without a page"),
-            }
-        };
-    }
-    pages! {
-        "smp-linear" "smp-identity" "smp-mlp" "smp-linear-gcn-feat" "smp-linear-gcn-both" "smp-attention" "smp-gin"
-        "sgc" "gcn" "gat" "graphsage" "p-gnn" "gcn-onehot" "eigen-gnn" "node2vec" "matrix-factorization"
-        "common-neighbors" "adamic-adar" "resource-allocation" "katz"
+    PAGES.iter().find(|page| page.0 == model).expect("a page for every model, which a test checks").1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_model_has_a_page_and_every_page_a_model() {
+        let mut models: Vec<&str> = catalog::MODELS.iter().map(|model| model.0).collect();
+        models.sort_unstable();
+        assert_eq!(PAGES.iter().map(|page| page.0).collect::<Vec<_>>(), models);
     }
 }

@@ -1,7 +1,7 @@
 //! The tables of the paper as one page that needs nothing else: no network, no script, any width.
 
+use super::markup::escaped;
 use super::paper::{LEGEND, Rank, about, name, ours, ranks, sign, theirs, word};
-use super::plot::escaped;
 use crate::display::{byte_size, pluralize};
 use crate::experiment::{ComparedTable, Kind, Published, Record, RecordSet, Summary, Verdict};
 use std::fmt::Write;

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
+use super::markup::escaped;
 use font8x8::{BASIC_FONTS, GREEK_FONTS, LATIN_FONTS, UnicodeFonts};
 
 /// Panels side by side below one title, above one legend.
@@ -295,23 +296,6 @@ fn number(value: f32) -> String {
 
 fn hex(colour: Colour) -> String {
     format!("#{colour:06x}")
-}
-
-/// Text as XML content or within quotes. Characters that XML forbids even when escaped become the replacement character.
-pub(super) fn escaped(text: &str) -> String {
-    let mut content = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => content.push_str("&amp;"),
-            '<' => content.push_str("&lt;"),
-            '>' => content.push_str("&gt;"),
-            '"' => content.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => content.push(char::REPLACEMENT_CHARACTER),
-            c if c.is_ascii_control() && !c.is_ascii_whitespace() => content.push(char::REPLACEMENT_CHARACTER),
-            c => content.push(c),
-        }
-    }
-    content
 }
 
 /// Pixels row by row. Takes places and lengths in units; what falls outside is not drawn.
