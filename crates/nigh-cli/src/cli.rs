@@ -1,4 +1,4 @@
-//! Every word of help.
+//! Commands, options and help texts.
 
 use clap::{Args, Parser, Subcommand};
 use nigh::dataset::{EdgeColumns, Input, NodeColumns};
@@ -16,21 +16,21 @@ pub struct CommandLine {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Threads to use; results have the same bits on any number [default: all cores]
+    /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub threads: Option<usize>,
 
-    /// No progress and no remarks on stderr, only errors
+    /// No progress and no notes on stderr, only errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
 }
 
-/// A count; what is sensible for each option is checked with the rest of the settings.
+/// A count. The range of each option is checked with the rest of the settings.
 fn whole_number(text: &str) -> Result<usize, String> {
     seed(text)?.try_into().map_err(|_| "too large for this machine".to_string())
 }
 
-/// Up to 2^53, which every file format can hold.
+/// Up to 2^53, which every file format can represent.
 fn seed(text: &str) -> Result<u64, String> {
     let number = text.parse().ok().filter(|&number: &u64| number <= 1 << 53);
     number.ok_or_else(|| "expected a whole number from 0 to 2^53".to_string())
@@ -46,31 +46,31 @@ fn auto_or_number(text: &str) -> Result<Auto<f32>, String> {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show what SMP is for, on the paper's communities and leaders (in under a minute)
+    /// Show what SMP does, on the paper's communities and leaders (in under a minute)
     Demo(Demo),
-    /// Train a model on a graph and report how good it is
+    /// Train a model on a graph and report its test metric
     #[command(after_help = train_examples())]
     Train(Box<Train>),
-    /// Measure a saved model again, on its own graph or on another
+    /// Evaluate a saved model, on its own graph or on another
     Evaluate(Evaluate),
     /// Write the representation of every node of a graph
     Embed(Embed),
     /// Score pairs, list the most likely links of a node, or classify nodes
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(Predict),
-    /// The width d that Theorem 2 asks for on a graph, and the error measured
+    /// Show the width d that Theorem 2 requires on a graph, and the measured error
     Certify(Certify),
-    /// Every model, and what it can answer
+    /// List the models, or show the page of one
     Models(Models),
-    /// Train several models on a graph, and say which is better and how surely
+    /// Train several models on a graph and test which differences are significant
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Box<Compare>),
-    /// Run the tables of the paper, as far as they have not been run yet
+    /// Run the experiments of the paper that have no record yet
     #[command(after_help = REPRODUCE_NOTES)]
     Reproduce(Reproduce),
-    /// Show the tables of the paper with ours beside theirs, from what was run
+    /// Show the tables of the paper: recorded figures beside published ones
     Report(Report),
-    /// Graphs by name: list them, look into one, fetch it, write it as plain files
+    /// List, show, fetch and export datasets
     Data {
         #[command(subcommand)]
         command: DataCommand,
@@ -95,12 +95,12 @@ const PREDICT_EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Draw the nodes by their learnt representation, for SGC and for SMP (.svg or .png)
+    /// Draw the nodes by their learnt representations, for SGC and SMP (.svg or .png)
     #[cfg(feature = "pictures")]
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
 
-    /// Runs per figure
+    /// Runs per figure, with different random seeds
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole_number, allow_negative_numbers = true)]
     pub repeats: usize,
 
@@ -108,7 +108,7 @@ pub struct Demo {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole_number, allow_negative_numbers = true)]
     pub epochs: usize,
 
-    /// Root of all randomness
+    /// Random seed
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
 
@@ -119,7 +119,7 @@ pub struct Demo {
 
 #[derive(Debug, Args)]
 pub struct Models {
-    /// Show the page of one model: formula, shapes, cost, when to use it
+    /// Show the page of this model: formula, shapes, cost, when to use it
     #[arg(value_name = "MODEL")]
     pub model: Option<String>,
 
@@ -131,8 +131,8 @@ pub struct Models {
 #[derive(Debug, Args)]
 #[command(mut_arg("model", |model| model.hide(true)))]
 pub struct Compare {
-    /// Models with commas between them (`nigh models`) [default: smp-linear, smp-identity, sgc, gcn, gat and, for links,
-    /// common-neighbors, adamic-adar; those that can answer]
+    /// Models, separated by commas (`nigh models`) [default: smp-linear, smp-identity, sgc, gcn, gat, common-neighbors,
+    /// adamic-adar; those that support the task]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub models: Vec<String>,
 
@@ -148,9 +148,9 @@ pub struct Compare {
 }
 
 const COMPARE_EXAMPLES: &str = "\
-Every model meets the same splits: repeats with the same seed differ in nothing else.
-p is that of a paired t-test over them against the best model; what is said of all models
-together is corrected for their number (Holm).
+All models are trained on the same splits: repeats with the same seed share their split.
+p is the p-value of a paired t-test against the best model; the conclusion about all models is
+corrected for their number (Holm).
 
 Examples:
   nigh compare edges.csv --task link-prediction --models smp-linear,gcn,adamic-adar
@@ -158,11 +158,11 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct Reproduce {
-    /// A table by name, `all`, or a TOML file of your own
+    /// Name of a table, `all`, or a TOML file
     #[arg(value_name = "TABLE")]
     pub table: String,
 
-    /// Only these datasets and models, with commas between them
+    /// Run only these datasets and models, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
 
@@ -174,7 +174,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub epochs: Option<usize>,
 
-    /// Keep records in this folder
+    /// Folder of the records
     #[arg(long, value_name = "DIR", default_value = RESULTS)]
     pub results: PathBuf,
 
@@ -182,7 +182,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
-    /// Only say what is left to run
+    /// Show what is left to run, and run nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -204,31 +204,31 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// A table by name, or a TOML file of your own [default: all tables of the paper]
+    /// Name of a table, or a TOML file [default: all tables of the paper]
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
 
-    /// text, markdown, latex, csv, html or json [default: by the name of --out, otherwise text]
-    #[arg(long, value_name = "FORMAT")]
+    /// text, markdown, latex, csv, html or json [default: by the extension of --out, or text]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub format: Option<ReportFormat>,
 
-    /// Write it to this file
+    /// Write the report to this file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Print one JSON object: a summary, and every figure with ours, theirs and the verdict
+    /// Print one JSON object: a summary, and every figure with both values and the verdict
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 
-    /// Of runs with so many repeats [default: the table's]
+    /// Use runs with this number of repeats [default: the table's]
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub repeats: Option<usize>,
 
-    /// Of runs with so many epochs [default: the table's]
+    /// Use runs with this number of epochs [default: the table's]
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub epochs: Option<usize>,
 
-    /// Where the records are
+    /// Folder of the records
     #[arg(long, value_name = "DIR", default_value = RESULTS)]
     pub results: PathBuf,
 }
@@ -245,13 +245,13 @@ pub enum ReportFormat {
 
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// Every graph that has a name, how large it is and where it is
+    /// List the named datasets with their sizes and where they are
     List {
         /// Look for datasets in this folder first, then in NIGH_DATA and the user's cache
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
     },
-    /// Counts, components, degrees and origin of one graph, by name or in files
+    /// Show counts, components, degrees and origin of a graph
     Show {
         /// Print one JSON object instead of text
         #[arg(long)]
@@ -260,24 +260,24 @@ pub enum DataCommand {
         #[command(flatten)]
         data: Data,
     },
-    /// Download datasets of the paper from their public origin
+    /// Download datasets from their public origin
     #[command(after_help = FETCH_NOTES)]
     Fetch {
         /// Names of datasets (`nigh data list`)
         #[arg(value_name = "NAME", required = true)]
         names: Vec<String>,
 
-        /// Put them into this folder instead of the user's cache
+        /// Folder to put them into, instead of the user's cache
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
 
-        /// Download again what is here already
+        /// Download again even if the files are there
         #[arg(long)]
         force: bool,
     },
-    /// Write a graph as plain files: csv, and NumPy's arrays for features
+    /// Write a graph as plain files: csv, and NumPy arrays for features
     Export {
-        /// A new folder for the files
+        /// New folder for the files
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
 
@@ -287,22 +287,22 @@ pub enum DataCommand {
 }
 
 const FETCH_NOTES: &str = "\
-An interrupted download goes on where it stopped. Every file is checked before it is put in place.
-Other commands fetch a dataset by themselves when they need it, all but ogbl-ppa, which is large.
+An interrupted download resumes where it stopped. Every file is checked by its SHA-256 before use.
+Other commands download a dataset when they need it, except ogbl-ppa, which is large.
 The terms of use are those of the origin (`nigh data show NAME`).
 
-NIGH_ORIGIN=ADDRESS names a mirror: files come from ADDRESS/NAME/FILE, archives (ppi, ogbl-ddi,
-ogbl-ppa) from ADDRESS/NAME.zip. ALL_PROXY, HTTPS_PROXY and NO_PROXY are honoured.";
+NIGH_ORIGIN=URL names a mirror: files come from URL/NAME/FILE, archives (ppi, ogbl-ddi, ogbl-ppa)
+from URL/NAME.zip. The proxy settings ALL_PROXY, HTTPS_PROXY and NO_PROXY are respected.";
 
-/// A graph and what is known of its nodes.
+/// A graph with features and labels of its nodes.
 #[derive(Debug, Default, Args)]
 pub struct Data {
-    /// A name (`nigh data list`) or a file of edges: csv, tsv or blank-separated (also .gz, .zst), Parquet, Arrow,
-    /// Matrix Market, scipy's .npz, networkx's node-link .json
+    /// Name of a dataset (`nigh data list`) or file of edges: csv, tsv or blank-separated (also .gz, .zst), Parquet, Arrow,
+    /// Matrix Market, SciPy .npz, NetworkX node-link .json
     #[arg(value_name = "GRAPH")]
     pub graph: String,
 
-    /// All nodes, a table with a column of ids: adds those without an edge, and orders features that have no ids
+    /// Table of all node ids: adds nodes without edges, and gives the order of features without ids
     #[arg(long, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
 
@@ -314,8 +314,8 @@ pub struct Data {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
-    /// Look for named datasets in this folder first, then in NIGH_DATA and the user's cache; one that is
-    /// fetched goes into this folder
+    /// Look for named datasets in this folder first, then in NIGH_DATA and the user's cache; downloads go into this
+    /// folder
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
@@ -323,15 +323,15 @@ pub struct Data {
     pub columns: Columns,
 }
 
-/// Which column is what.
+/// Which column has which content.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Columns, by name or counted from 1")]
 pub struct Columns {
-    /// Edges: ids of one end [default: source, src, from ..., or the first]
+    /// Edges: ids of the source node [default: source, src, from ..., or the first]
     #[arg(long, value_name = "COLUMN")]
     pub source: Option<String>,
 
-    /// Edges: ids of the other end [default: target, dst, to ..., or the second]
+    /// Edges: ids of the target node [default: target, dst, to ..., or the second]
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
 
@@ -339,15 +339,15 @@ pub struct Columns {
     #[arg(long, value_name = "COLUMN")]
     pub weight: Option<String>,
 
-    /// All tables: the graph to which a row belongs, where there are several [default: graph, graph_id]
+    /// All tables: the graph of a row, if there are several graphs [default: graph, graph_id]
     #[arg(long, value_name = "COLUMN")]
     pub graph_column: Option<String>,
 
-    /// Features and labels: ids of nodes [default: id, node ..., or the first]
+    /// Features and labels: node ids [default: id, node ..., or the first]
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,
 
-    /// Labels: the label [default: label, class ..., or the only other]
+    /// Labels: the label [default: label, class ..., or the only other column]
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
 }
@@ -376,19 +376,19 @@ impl Data {
 
 #[derive(Debug, Args)]
 pub struct Train {
-    /// Save the best model to this new folder
+    /// Save the best model to this folder, which must not exist
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Go on where a killed run with the same settings and --out stopped
+    /// Resume an interrupted run with the same settings and --out
     #[arg(long, requires = "out")]
     pub resume: bool,
 
-    /// Keep a checkpoint every N epochs [default: every 3 seconds]
+    /// Write a checkpoint every N epochs [default: every 3 seconds]
     #[arg(long, value_name = "N", requires = "out", value_parser = whole_number, allow_negative_numbers = true)]
     pub checkpoint_every: Option<usize>,
 
-    /// Settings in a TOML file, by the names of the options below; the command line goes first
+    /// TOML file of settings, named like the options below; options override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -566,7 +566,7 @@ pub struct Settings {
 
 #[derive(Debug, Args)]
 pub struct Evaluate {
-    /// A folder that `nigh train --out` wrote
+    /// Model folder, written by `nigh train --out`
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
@@ -580,11 +580,11 @@ pub struct Evaluate {
 
 #[derive(Debug, Args)]
 pub struct Embed {
-    /// A folder that `nigh train --out` wrote
+    /// Model folder, written by `nigh train --out`
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
-    /// Where to write: .npy (ids in FILE.ids.txt), .csv, .parquet, .safetensors, or .vec (word2vec)
+    /// Output file: .npy (ids in FILE.ids.txt), .csv, .parquet, .safetensors or .vec (word2vec)
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 
@@ -594,11 +594,11 @@ pub struct Embed {
 
 #[derive(Debug, Args)]
 pub struct Predict {
-    /// A folder that `nigh train --out` wrote
+    /// Model folder, written by `nigh train --out`
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
-    /// Score the pairs of this file: two columns of ids
+    /// Score the pairs in this file, which has two columns of ids
     #[arg(long, value_name = "FILE", conflicts_with = "node")]
     pub pairs: Option<PathBuf>,
 
@@ -606,19 +606,19 @@ pub struct Predict {
     #[arg(long, value_name = "ID")]
     pub node: Option<String>,
 
-    /// The graph of these pairs, or of this node, where there are several
+    /// Graph of the pairs or the node, if there are several graphs
     #[arg(long, value_name = "NAME")]
     pub in_graph: Option<String>,
 
-    /// How many links to list
+    /// Number of links to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "node", value_parser = whole_number, allow_negative_numbers = true)]
     pub top: usize,
 
-    /// List links that exist already as well, and mark them
+    /// List existing links too, and mark them
     #[arg(long, requires = "node")]
     pub include_existing: bool,
 
-    /// Write csv, or Parquet if the name ends in .parquet, here instead of to stdout
+    /// Write csv, or Parquet if it ends in .parquet, to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -628,11 +628,11 @@ pub struct Predict {
 
 #[derive(Debug, Args)]
 pub struct Certify {
-    /// Largest error of the estimated proximity
+    /// Error bound of the estimated proximity
     #[arg(long, value_name = "E", default_value_t = 0.1, allow_negative_numbers = true)]
     pub epsilon: f64,
 
-    /// Probability with which it may be larger
+    /// Probability that the error is larger
     #[arg(long, value_name = "D", default_value_t = 0.05, allow_negative_numbers = true)]
     pub delta: f64,
 
@@ -640,7 +640,7 @@ pub struct Certify {
     #[arg(long, value_name = "K", default_value_t = 2, value_parser = whole_number, allow_negative_numbers = true)]
     pub hops: usize,
 
-    /// Width of E to measure [default: the width that the theorem asks for]
+    /// Width of E to measure [default: the width that the theorem requires]
     #[arg(long, value_name = "D", value_parser = whole_number, allow_negative_numbers = true)]
     pub signal_dim: Option<usize>,
 
@@ -648,11 +648,11 @@ pub struct Certify {
     #[arg(long, value_name = "SIGNAL", default_value = "gaussian")]
     pub signal: Signal,
 
-    /// Pairs to measure
+    /// Number of pairs to measure
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole_number, allow_negative_numbers = true)]
     pub pairs: usize,
 
-    /// Root of all randomness
+    /// Random seed
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
 

@@ -1,7 +1,7 @@
-//! `nigh demo`: the proof of concept of the paper (section 5.2), side by side with its figures.
+//! `nigh demo`: the proof of concept of the paper (section 5.2), beside the published figures.
 
 #[cfg(feature = "pictures")]
-use super::{check_place, print_notes};
+use super::{check_writable, print_notes};
 use super::{print, print_json};
 use crate::cli::Demo;
 use crate::progress;
@@ -15,7 +15,7 @@ use nigh::experiment::{Experiment, Published};
 use nigh::report::layout::tsne;
 #[cfg(feature = "pictures")]
 use nigh::report::plot::{Panel, Scatter};
-use nigh::report::table::Table;
+use nigh::report::text_table::TextTable;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
 use nigh::{Config, Dataset, Outcome, Protocol, Task, train};
 use rayon::prelude::*;
@@ -60,7 +60,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
     Config { repeats: options.repeats, ..config("sgc", 0) }.resolve(&datasets[0])?;
     let bar =
         progress::bar((9 * options.repeats * options.epochs) as u64, quiet).with_prefix("communities and leaders");
-    // Forty-five small runs: each fits a core, so the cores share the runs.
+    // 45 small runs: each runs on one thread, and the threads share the runs.
     let runs: Vec<(usize, usize, usize)> = (0..options.repeats)
         .flat_map(|repeat| (0..MODELS.len()).flat_map(move |model| (0..3).map(move |labels| (model, labels, repeat))))
         .collect();
@@ -68,7 +68,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
         .par_iter()
         .map(|&(model, labels, repeat)| {
             let config = config(MODELS[model], repeat);
-            train::train(&datasets[labels], &config, &mut Ticks { bar: &bar, behind: 0 }, None)
+            train::train(&datasets[labels], &config, &mut EpochCounter { bar: &bar, pending: 0 }, None)
         })
         .collect::<nigh::Result<_>>()?;
     bar.finish_and_clear();
@@ -102,7 +102,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
 }
 
 fn text(dataset: &Dataset, repeats: usize, found: impl Fn(usize, usize) -> (f64, f64)) -> String {
-    let mut table = Table::new(&["accuracy, %", "community", "paper", "status", "paper", "both", "paper"]);
+    let mut table = TextTable::new(&["accuracy, %", "community", "paper", "status", "paper", "both", "paper"]);
     table.row(&["random", "", "10.0", "", "50.0", "", "5.0"]);
     for (at, (model, published)) in MODELS.iter().zip(published()).enumerate() {
         let mut cells = vec![model.to_string()];
@@ -114,32 +114,32 @@ fn text(dataset: &Dataset, repeats: usize, found: impl Fn(usize, usize) -> (f64,
         table.row(&cells);
     }
     let [sgc, gcn, smp] = [0, 1, 2].map(|model| (found(model, 0).0, found(model, 1).0, found(model, 2).0));
-    let lesson = if smp.0 > 3.0 * sgc.0.max(gcn.0) && smp.1 > 0.8 && smp.2 > 3.0 * sgc.2.max(gcn.2) {
+    let conclusion = if smp.0 > 3.0 * sgc.0.max(gcn.0) && smp.1 > 0.8 && smp.2 > 3.0 * sgc.2.max(gcn.2) {
         "SGC and GCN see what a node is, so they can tell leaders from followers but not one community from another.\n\
          SMP also sees where a node is: it finds both, and their combination."
     } else {
-        "With so little training the difference is not clear yet; the paper trains for 1,000 epochs."
+        "With so few epochs the difference is not clear yet; the paper trains for 1,000."
     };
     format!(
         "Communities and leaders: {} nodes, {} edges, 10 communities, active and inactive members; mean of {repeats}\n\n\
-         {table}\n{lesson}\n",
+         {table}\n{conclusion}\n",
         dataset.num_nodes(),
         dataset.num_edges(),
     )
 }
 
-/// Counts epochs, a hundred at a time.
-struct Ticks<'a> {
+/// Moves the bar, a hundred epochs at a time.
+struct EpochCounter<'a> {
     bar: &'a ProgressBar,
-    behind: u64,
+    pending: u64,
 }
 
-impl Observer for Ticks<'_> {
+impl Observer for EpochCounter<'_> {
     fn epoch(&mut self, progress: &Progress, _: Option<&Evaluation>) {
-        self.behind += 1;
-        if self.behind == 100 || progress.epoch == progress.epochs {
-            self.bar.inc(self.behind);
-            self.behind = 0;
+        self.pending += 1;
+        if self.pending == 100 || progress.epoch == progress.epochs {
+            self.bar.inc(self.pending);
+            self.pending = 0;
         }
     }
 }
@@ -157,12 +157,12 @@ fn check_extension(path: &Path) -> Result<()> {
 fn check_folder(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
-        return Err(Error::file(folder, "there is no such folder").into());
+        return Err(Error::file(folder, "no such folder").into());
     }
-    check_place(path)
+    check_writable(path)
 }
 
-/// The nodes by what SGC and what SMP learnt about communities.
+/// Draws the nodes by the representations that SGC and SMP learnt of communities.
 #[cfg(feature = "pictures")]
 fn plot(path: &Path, dataset: &Dataset, runs: &[(usize, usize, usize)], outcomes: &[Outcome]) -> Result<()> {
     let sample = &dataset.samples[0];
@@ -170,7 +170,7 @@ fn plot(path: &Path, dataset: &Dataset, runs: &[(usize, usize, usize)], outcomes
     let groups: Vec<usize> =
         sample.labels.iter().flat_map(|labels| labels.iter()).flatten().map(|&c| c as usize).collect();
     let panel = |model: usize, subtitle: &str| {
-        let at = runs.iter().position(|&run| run == (model, 0, 0)).expect("every cell was run");
+        let at = runs.iter().position(|&run| run == (model, 0, 0)).expect("every model was run");
         let outcome = &outcomes[at];
         let h = outcome.model.clone().represent(&view, outcome.runs[0].best_epoch as u64);
         Panel {

@@ -1,4 +1,4 @@
-//! `nigh models`: the catalog, and a page for each model.
+//! `nigh models`: the catalog, and the page of each model.
 
 use super::{print, print_json};
 use crate::cli::Models;
@@ -30,7 +30,7 @@ pub fn run(options: &Models) -> Result<()> {
     print(&text)
 }
 
-/// What can be asked of a model.
+/// What a model can predict.
 fn answers(architecture: &Architecture) -> Vec<&'static str> {
     let classes = architecture.can_classify().then_some("classes");
     ["pairs"].into_iter().chain(classes).collect()

@@ -1,12 +1,12 @@
 //! `nigh predict`: scores of pairs, links of a node, classes of nodes.
 
-use super::{WrongUsage, check_place, load, make_room, print, print_notes};
+use super::{WrongUsage, check_writable, create_parents, load, print, print_notes};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::Ids;
 use nigh::dataset::edge_list::read_pairs;
 use nigh::report::records::{Records, Values};
-use nigh::report::table::Table;
+use nigh::report::text_table::TextTable;
 use nigh::trained::{Inference, Link};
 use nigh::{Dataset, Error, Trained};
 use std::path::Path;
@@ -18,26 +18,28 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
         return Err(WrongUsage(format!("a {task} model needs --pairs FILE or --node ID")).into());
     }
     if !task.asks_pairs() && (options.pairs.is_some() || options.node.is_some()) {
-        return Err(WrongUsage(format!("a {task} model gives labels; leave out --pairs and --node")).into());
+        return Err(WrongUsage(format!("a {task} model predicts labels; leave out --pairs and --node")).into());
     }
     if !task.asks_pairs() && options.in_graph.is_some() {
-        return Err(WrongUsage(format!("a {task} model answers for all graphs; leave out --in-graph")).into());
+        return Err(
+            WrongUsage(format!("a {task} model classifies the nodes of all graphs; leave out --in-graph")).into()
+        );
     }
     if options.node.is_some() && options.top == 0 {
         return Err(Error::setting("top", 0, "expected 1 or more").into());
     }
     if let Some(path) = &options.out {
-        check_place(path)?;
+        check_writable(path)?;
     }
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
     let records = match (&options.pairs, &options.node) {
         (None, None) => classes(&mut trained, &dataset, quiet)?,
-        (Some(path), _) => pairs(&mut applied(&mut trained, &dataset, options, quiet)?, path)?,
+        (Some(path), _) => pairs(&mut inference(&mut trained, &dataset, options, quiet)?, path)?,
         (None, Some(name)) => {
-            let mut applied = applied(&mut trained, &dataset, options, quiet)?;
-            let links = links(&mut applied, name, options)?;
-            let ids = &applied.sample.ids;
+            let mut inference = inference(&mut trained, &dataset, options, quiet)?;
+            let links = links(&mut inference, name, options)?;
+            let ids = &inference.sample.ids;
             if options.out.is_none() {
                 return print(&links_table(&links, ids, &decoder, options.include_existing));
             }
@@ -51,19 +53,19 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     };
     match &options.out {
         Some(path) => {
-            make_room(path)?;
+            create_parents(path)?;
             Ok(records.write(path)?)
         }
         None => print(&records.to_csv()),
     }
 }
 
-fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Inference<'a>> {
+fn inference<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Inference<'a>> {
     let names: Vec<String> = (0..dataset.samples.len()).map(|number| dataset.graph_name(number)).collect();
     let number = match (&options.in_graph, &names[..]) {
         (None, [_]) => 0,
         (None, several) => {
-            let problem = format!("{} graphs; --in-graph NAME says which one is asked", several.len());
+            let problem = format!("{} graphs; choose one with --in-graph NAME", several.len());
             return Err(WrongUsage(problem).into());
         }
         (Some(name), _) => {
@@ -71,13 +73,13 @@ fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, q
             names.iter().position(|known| known == name).ok_or_else(unknown)?
         }
     };
-    let applied = trained.apply_to_graph(dataset, number)?;
-    print_notes(&applied.notes, quiet);
-    Ok(applied)
+    let inference = trained.apply_to_graph(dataset, number)?;
+    print_notes(&inference.notes, quiet);
+    Ok(inference)
 }
 
-fn pairs(applied: &mut Inference<'_>, path: &Path) -> Result<Records> {
-    let ids = applied.sample.ids.clone();
+fn pairs(inference: &mut Inference<'_>, path: &Path) -> Result<Records> {
+    let ids = inference.sample.ids.clone();
     let numbers = ids.lookup();
     let read = read_pairs(path, |name| numbers.find(name).is_some())?;
     let mut pairs = Vec::with_capacity(read.len());
@@ -88,27 +90,27 @@ fn pairs(applied: &mut Inference<'_>, path: &Path) -> Result<Records> {
         };
         pairs.push([find(&names[0])?, find(&names[1])?]);
     }
-    let scores = applied.scores(&pairs)?;
+    let scores = inference.scores(&pairs)?;
     let end = |end: usize| Values::Ids(Ids::from_names(read.iter().map(|(_, names)| &names[end])).into());
     Ok(Records::default().with("source", end(0)).with("target", end(1)).with("score", Values::Numbers(scores)))
 }
 
-fn links(applied: &mut Inference<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
-    let ids = applied.sample.ids.clone();
+fn links(inference: &mut Inference<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
+    let ids = inference.sample.ids.clone();
     let node = ids.lookup().find(name).ok_or_else(|| {
         let known: Vec<String> = ids.iter().map(String::from).collect();
         let nearest = nigh::error::nearest(name, &known).map(|near| format!("; did you mean `{near}`?"));
         anyhow!("node `{name}` is not in the graph{}", nearest.unwrap_or_default())
     })?;
-    Ok(applied.links(node, options.top, options.include_existing)?)
+    Ok(inference.links(node, options.top, options.include_existing)?)
 }
 
-/// Links for people.
+/// Links as a table for the terminal.
 fn links_table(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> String {
-    // Heuristics count in the graph; what they count is a score like any other.
+    // Heuristics have the decoder `graph`, which says nothing about the score.
     let mut heading = vec!["node", if decoder == "graph" { "score" } else { decoder }];
     heading.extend(existing.then_some("exists"));
-    let mut table = Table::new(&heading);
+    let mut table = TextTable::new(&heading);
     for link in links {
         let mut cells = vec![ids.name(link.node as usize).into_owned(), format!("{:.4}", link.score)];
         cells.extend(existing.then(|| if link.exists { "yes" } else { "no" }.to_string()));
@@ -121,11 +123,11 @@ fn classes(trained: &mut Trained, dataset: &Dataset, quiet: bool) -> Result<Reco
     let class_names = trained.summary.class_names.clone();
     let (mut graphs, mut ids) = (Vec::new(), Vec::new());
     let (mut labels, mut probabilities) = (Vec::new(), Vec::new());
-    trained.apply_each(dataset, |number, applied| {
-        print_notes(&applied.notes, quiet || number > 0);
-        for answer in applied.classes()? {
+    trained.apply_each(dataset, |number, inference| {
+        print_notes(&inference.notes, quiet || number > 0);
+        for answer in inference.classes()? {
             graphs.push(dataset.graph_name(number));
-            ids.push(applied.sample.ids.name(answer.node as usize).into_owned());
+            ids.push(inference.sample.ids.name(answer.node as usize).into_owned());
             labels.push(class_names[answer.class as usize].clone());
             probabilities.push(answer.probability);
         }

@@ -9,4 +9,4 @@ pub mod paper;
 #[cfg(feature = "pictures")]
 pub mod plot;
 pub mod records;
-pub mod table;
+pub mod text_table;
