@@ -55,6 +55,12 @@ pub enum Error {
         /// What would be right.
         problem: String,
     },
+    /// A choice that was to be made already.
+    #[error("`{name}` is still auto")]
+    OpenChoice {
+        /// As the user types it.
+        name: String,
+    },
     /// The data do not allow what was asked.
     #[error("{0}")]
     Data(String),

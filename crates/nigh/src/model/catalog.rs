@@ -39,8 +39,7 @@ pub const MODELS: &[(&str, &str)] = &[
 /// # Ok::<(), nigh::Error>(())
 /// ```
 pub fn architecture(name: &str) -> Result<Architecture> {
-    let names: Vec<&str> = MODELS.iter().map(|model| model.0).collect();
-    one_of("model", name, &names)?;
+    find(name)?;
     Ok(match name {
         "smp-linear" => model([features().linear().l2_normalize(), signal().propagated()]).head(Head::Linear),
         "smp-identity" => model([features().linear().l2_normalize(), signal().propagated()]),
@@ -60,6 +59,12 @@ pub fn architecture(name: &str) -> Result<Architecture> {
         "matrix-factorization" => model([ids().through(Table)]),
         other => Architecture { heuristic: Some(other.parse()?), ..model([]) },
     })
+}
+
+/// Checks that there is a model of that name.
+pub fn find(name: &str) -> Result<()> {
+    let names: Vec<&str> = MODELS.iter().map(|model| model.0).collect();
+    one_of("model", name, &names)
 }
 
 /// Branches side by side, with nothing on top.

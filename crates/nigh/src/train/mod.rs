@@ -6,13 +6,16 @@ mod checkpoint;
 mod config;
 mod pool;
 mod reordered;
+mod resolve;
+mod setting;
 
 pub use adam::Adam;
 use batch_nodes::BatchNodes;
 pub use checkpoint::Checkpoint;
-pub use config::{Config, Protocol};
+pub use config::{Config, Protocol, Resolved, SETTINGS};
 use pool::on_the_pool;
 use reordered::Reordered;
+pub use setting::Setting;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
