@@ -1,12 +1,11 @@
 //! Commands, options and help texts.
 
+use crate::settings::Settings;
+use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use nigh::dataset::{EdgeColumns, Input, NodeColumns};
-use nigh::names::Auto;
-use nigh::source::{Refresh, Signal, SignalScale};
-use nigh::task::{Negatives, SameLabelPairs};
-use nigh::{Decoder, Metric, Protocol, Storage, Task};
-use serde::Serialize;
+use nigh::source::Signal;
 use std::path::PathBuf;
 
 /// Stochastic Message Passing: graph neural networks that know where a node is and still what a node is
@@ -36,20 +35,12 @@ fn seed(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "expected a whole number from 0 to 2^53".to_string())
 }
 
-fn auto_or_whole_number(text: &str) -> Result<Auto<usize>, String> {
-    if text == "auto" { Ok(Auto::Auto) } else { whole_number(text).map(Auto::Is) }
-}
-
-fn auto_or_number(text: &str) -> Result<Auto<f32>, String> {
-    text.parse().map_err(|_| "expected `auto` or a number".to_string())
-}
-
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show what SMP does, on the paper's communities and leaders (in under a minute)
     Demo(Demo),
     /// Train a model on a graph and report its test metric
-    #[command(after_help = train_examples())]
+    #[command(after_help = TRAIN_EXAMPLES)]
     Train(Box<Train>),
     /// Evaluate a saved model, on its own graph or on another
     Evaluate(Evaluate),
@@ -66,7 +57,7 @@ pub enum Command {
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Box<Compare>),
     /// Run the experiments of the paper that have no record yet
-    #[command(after_help = REPRODUCE_NOTES)]
+    #[command(after_help = reproduce_notes())]
     Reproduce(Reproduce),
     /// Show the tables of the paper: recorded figures beside published ones
     Report(Report),
@@ -75,10 +66,16 @@ pub enum Command {
         #[command(subcommand)]
         command: DataCommand,
     },
-}
-
-fn train_examples() -> String {
-    format!("{TRAIN_EXAMPLES}\nModels: `nigh models`")
+    /// Print a script that completes commands, options and names in a shell
+    #[command(after_help = COMPLETIONS_NOTES)]
+    Completions {
+        /// bash, elvish, fish, powershell or zsh
+        #[arg(value_name = "SHELL", hide_possible_values = true)]
+        shell: Shell,
+    },
+    /// Print the manual page of the program or of a command
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(Man),
 }
 
 const TRAIN_EXAMPLES: &str = "Examples:
@@ -86,7 +83,30 @@ const TRAIN_EXAMPLES: &str = "Examples:
   nigh train edges.csv --labels labels.csv --task node-classification --out model
   nigh train edges.csv --config settings.toml --out model --resume
 
-Graphs by name: `nigh data list`";
+Datasets: `nigh data list`
+Models: `nigh models`";
+
+const COMPLETIONS_NOTES: &str = "\
+Where to put the script:
+  nigh completions bash > ~/.local/share/bash-completion/completions/nigh
+  nigh completions zsh > ~/.zfunc/_nigh                 (with ~/.zfunc in fpath, before compinit)
+  nigh completions fish > ~/.config/fish/completions/nigh.fish";
+
+const MAN_EXAMPLES: &str = "Examples:
+  nigh man | man -l -
+  nigh man data fetch | man -l -
+  nigh man --out ~/.local/share/man/man1      (a page per command)";
+
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The command, such as `train` or `data fetch` [default: the program]
+    #[arg(value_name = "COMMAND", conflicts_with = "out")]
+    pub command: Vec<String>,
+
+    /// Write the pages of the program and of all commands to this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
 
 const PREDICT_EXAMPLES: &str = "Examples:
   nigh predict model edges.csv --pairs pairs.csv
@@ -120,7 +140,7 @@ pub struct Demo {
 #[derive(Debug, Args)]
 pub struct Models {
     /// Show the page of this model: formula, shapes, cost, when to use it
-    #[arg(value_name = "MODEL")]
+    #[arg(value_name = "MODEL", value_parser = Suggested(suggestions::models), hide_possible_values = true)]
     pub model: Option<String>,
 
     /// Print one JSON object instead of the table
@@ -133,7 +153,8 @@ pub struct Models {
 pub struct Compare {
     /// Models, separated by commas (`nigh models`) [default: smp-linear, smp-identity, sgc, gcn, gat, common-neighbors,
     /// adamic-adar; those that support the task]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Suggested(suggestions::models))]
+    #[arg(hide_possible_values = true)]
     pub models: Vec<String>,
 
     /// Print one JSON object instead of the table
@@ -159,7 +180,7 @@ Examples:
 #[derive(Debug, Args)]
 pub struct Reproduce {
     /// Name of a table, `all`, or a TOML file
-    #[arg(value_name = "TABLE")]
+    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::tables_or_all), hide_possible_values = true)]
     pub table: String,
 
     /// Run only these datasets and models, separated by commas
@@ -189,13 +210,28 @@ pub struct Reproduce {
 
 const RESULTS: &str = "experiments/results";
 
-const REPRODUCE_NOTES: &str = "\
-Tables: poc, link-prediction, ppa, node-classification, pairwise-node-classification,
-graph-reconstruction, ablation-link, ablation-signal, runtime, one-hot,
-link-prediction-citation, ablation-node, ablation-pairwise, position-encoding
+fn reproduce_notes() -> String {
+    format!("{}\n\n{REPRODUCE_NOTES}", wrapped("Tables:", &suggestions::tables(), 95))
+}
 
-Every finished repeat is kept at once. A run that was stopped, in whatever way, goes on where it
-was; several processes share the work. Cells that stand in several tables are run once.
+/// Words with commas between them, in lines of at most `width` characters.
+fn wrapped(first: &str, words: &[&str], width: usize) -> String {
+    let (mut text, mut length) = (first.to_string(), first.len());
+    for (at, word) in words.iter().enumerate() {
+        let comma = if at + 1 < words.len() { "," } else { "" };
+        length += 1 + word.len() + comma.len();
+        let fits = length <= width;
+        if !fits {
+            length = word.len() + comma.len();
+        }
+        text += &format!("{}{word}{comma}", if fits { " " } else { "\n" });
+    }
+    text
+}
+
+const REPRODUCE_NOTES: &str = "\
+Every finished repeat is recorded immediately. An interrupted run resumes where it stopped, and
+several processes share the work. Cells that occur in several tables are run once.
 
 Examples:
   nigh reproduce poc
@@ -205,7 +241,7 @@ Examples:
 #[derive(Debug, Args)]
 pub struct Report {
     /// Name of a table, or a TOML file [default: all tables of the paper]
-    #[arg(value_name = "TABLE")]
+    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::tables), hide_possible_values = true)]
     pub table: Option<String>,
 
     /// text, markdown, latex, csv, html or json [default: by the extension of --out, or text]
@@ -264,7 +300,8 @@ pub enum DataCommand {
     #[command(after_help = FETCH_NOTES)]
     Fetch {
         /// Names of datasets (`nigh data list`)
-        #[arg(value_name = "NAME", required = true)]
+        #[arg(value_name = "NAME", required = true, value_parser = Suggested(suggestions::downloads))]
+        #[arg(hide_possible_values = true)]
         names: Vec<String>,
 
         /// Folder to put them into, instead of the user's cache
@@ -299,7 +336,7 @@ from URL/NAME.zip. The proxy settings ALL_PROXY, HTTPS_PROXY and NO_PROXY are re
 pub struct Data {
     /// Name of a dataset (`nigh data list`) or file of edges: csv, tsv or blank-separated (also .gz, .zst), Parquet, Arrow,
     /// Matrix Market, SciPy .npz, NetworkX node-link .json
-    #[arg(value_name = "GRAPH")]
+    #[arg(value_name = "GRAPH", value_parser = Suggested(suggestions::datasets), hide_possible_values = true)]
     pub graph: String,
 
     /// Table of all node ids: adds nodes without edges, and gives the order of features without ids
@@ -401,167 +438,6 @@ pub struct Train {
 
     #[command(flatten)]
     pub settings: Settings,
-}
-
-/// The fields of `nigh::Config`, each of which may be left out.
-#[derive(Debug, Default, Args, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[command(next_help_heading = "Settings")]
-pub struct Settings {
-    /// link-prediction, node-classification, pairwise-node-classification or graph-reconstruction
-    /// [default: link-prediction]
-    #[arg(long, value_name = "TASK")]
-    pub task: Option<Task>,
-
-    /// A model of the catalog (`nigh models`) [default: smp-linear]
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
-
-    /// strict, or published: cosine scores and loose negatives, as the paper's figures were made
-    /// [default: strict]
-    #[arg(long, value_name = "PROTOCOL")]
-    pub protocol: Option<Protocol>,
-
-    /// Propagation steps or layers K [default: 2]
-    #[arg(long, value_name = "K", value_parser = whole_number, allow_negative_numbers = true)]
-    pub hops: Option<usize>,
-
-    /// How rows are stored between hops (linear, gcn, sage): float32, or float16, faster on graphs beyond
-    /// the caches; the error is told [default: float32]
-    #[arg(long, value_name = "STORAGE")]
-    pub hop_storage: Option<Storage>,
-
-    /// Width of hidden layers and of the representation [default: 32]
-    #[arg(long, value_name = "W", value_parser = whole_number, allow_negative_numbers = true)]
-    pub width: Option<usize>,
-
-    /// Share of entries dropped between layers: auto (0.6 for gat, 0.5 for others) or a number
-    /// [default: auto]
-    #[arg(long, value_name = "P", value_parser = auto_or_number, allow_negative_numbers = true)]
-    pub dropout: Option<Auto<f32>>,
-
-    /// Distribution of the stochastic matrix E: gaussian, uniform, rademacher or sparse
-    /// [default: gaussian]
-    #[arg(long, value_name = "SIGNAL")]
-    pub signal: Option<Signal>,
-
-    /// Width d of the stochastic matrix E; number of eigenvectors (eigen-gnn); width of vectors
-    /// (node2vec) [default: 32]
-    #[arg(long, value_name = "D", value_parser = whole_number, allow_negative_numbers = true)]
-    pub signal_dim: Option<usize>,
-
-    /// Scale of E: auto, inverse-sqrt (d^-1/2) or unit [default: auto]
-    #[arg(long, value_name = "SCALE")]
-    pub signal_scale: Option<Auto<SignalScale>>,
-
-    /// Whether E stays: auto, fixed or resampled; a resampled model can embed graphs it has never seen
-    /// [default: auto]
-    #[arg(long, value_name = "REFRESH")]
-    pub refresh: Option<Auto<Refresh>>,
-
-    /// node2vec: nodes on a walk [default: 80]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub walk_length: Option<usize>,
-
-    /// node2vec: walks from every node [default: 10]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub walks_per_node: Option<usize>,
-
-    /// node2vec: how far apart two nodes of a walk may be to make a pair [default: 10]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub walk_context: Option<usize>,
-
-    /// node2vec: the larger, the less a walk goes back [default: 1]
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
-    pub walk_p: Option<f32>,
-
-    /// node2vec: the larger, the nearer a walk stays [default: 1]
-    #[arg(long, value_name = "Q", allow_negative_numbers = true)]
-    pub walk_q: Option<f32>,
-
-    /// node2vec: passes over the walks [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub walk_epochs: Option<usize>,
-
-    /// Score of a pair: auto, cosine, inner-product or hadamard-mlp [default: auto]
-    #[arg(long, value_name = "DECODER")]
-    pub decoder: Option<Auto<Decoder>>,
-
-    /// auto, auc, ap, hits@K, mrr, accuracy or macro-f1 [default: auto]
-    #[arg(long, value_name = "METRIC")]
-    pub metric: Option<Auto<Metric>>,
-
-    /// Passes over the training data [default: 1000]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub epochs: Option<usize>,
-
-    /// Step of Adam [default: 0.01]
-    #[arg(long, value_name = "LR", allow_negative_numbers = true)]
-    pub learning_rate: Option<f32>,
-
-    /// L2 penalty on weights [default: 0.0005]
-    #[arg(long, value_name = "WD", allow_negative_numbers = true)]
-    pub weight_decay: Option<f32>,
-
-    /// Epoch after which the learning rate falls, 0 for never [default: 200]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub decay_at: Option<usize>,
-
-    /// Factor by which it falls [default: 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub decay_factor: Option<f32>,
-
-    /// Longest gradient, 0 for any length [default: 0]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub clip_norm: Option<f32>,
-
-    /// Positive pairs per step, 0 for all at once [default: auto, 65536 for hadamard-mlp]
-    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
-    pub batch_size: Option<Auto<usize>>,
-
-    /// Epochs between two evaluations; the first and the last have one [default: 5]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub evaluate_every: Option<usize>,
-
-    /// Runs, with seeds SEED, SEED+1, ... [default: 5]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub repeats: Option<usize>,
-
-    /// Root of all randomness [default: 1]
-    #[arg(long, value_name = "SEED", value_parser = seed, allow_negative_numbers = true)]
-    pub seed: Option<u64>,
-
-    /// Share held out for validation [default: 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub valid_fraction: Option<f32>,
-
-    /// Share held out for the test [default: 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub test_fraction: Option<f32>,
-
-    /// Training nodes per class, 0 for shares [default: auto]
-    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
-    pub train_per_class: Option<Auto<usize>>,
-
-    /// Validation nodes per class [default: auto]
-    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
-    pub valid_per_class: Option<Auto<usize>>,
-
-    /// Test nodes per class, 0 for all the rest [default: auto]
-    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
-    pub test_per_class: Option<Auto<usize>>,
-
-    /// auto, loose or exact [default: auto, by protocol]
-    #[arg(long, value_name = "KIND")]
-    pub train_negatives: Option<Auto<Negatives>>,
-
-    /// auto, loose or exact [default: auto, by protocol]
-    #[arg(long, value_name = "KIND")]
-    pub evaluation_negatives: Option<Auto<Negatives>>,
-
-    /// Positives of pairwise classification: auto, all or sampled [default: auto]
-    #[arg(long, value_name = "CHOICE")]
-    pub same_label_pairs: Option<Auto<SameLabelPairs>>,
 }
 
 #[derive(Debug, Args)]

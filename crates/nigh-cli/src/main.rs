@@ -3,6 +3,8 @@
 mod cli;
 mod commands;
 mod progress;
+mod settings;
+mod suggestions;
 
 use clap::Parser;
 use std::process::ExitCode;

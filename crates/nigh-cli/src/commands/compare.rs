@@ -21,10 +21,10 @@ const DEFAULT_MODELS: [&str; 7] =
 const SIGNIFICANCE_LEVEL: f64 = 0.05;
 
 pub fn run(options: &Compare, quiet: bool) -> Result<()> {
-    if options.settings.model.is_some() {
+    if options.settings.table().contains_key("model") {
         return Err(WrongUsage("--model names one model; compare takes several: --models a,b,c".into()).into());
     }
-    let config = Config::from_table(toml::Table::try_from(&options.settings)?)?;
+    let config = Config::from_table(options.settings.table().clone())?;
     let dataset = load(&options.data, quiet)?;
     let cells = cells(options, &config, &dataset)?;
     let (metric, repeats) = (cells[0].config.clone().resolve(&dataset)?.metric.get(), config.repeats);

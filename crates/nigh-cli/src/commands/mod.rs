@@ -2,12 +2,14 @@
 
 mod certify;
 mod compare;
+mod completions;
 mod data;
 mod demo;
 mod embed;
 mod evaluate;
 #[cfg_attr(not(feature = "fetch"), path = "no_fetch.rs")]
 mod fetch;
+mod man;
 mod models;
 mod predict;
 mod report;
@@ -49,6 +51,8 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         Command::Predict(options) => predict::run(&options, quiet),
         Command::Certify(options) => certify::run(&options, quiet),
         Command::Models(options) => models::run(&options),
+        Command::Completions { shell } => completions::run(shell),
+        Command::Man(options) => man::run(&options, quiet),
         Command::Compare(options) => compare::run(&options, quiet),
         Command::Reproduce(options) => reproduce::run(&options, quiet),
         Command::Report(options) => report::run(&options, quiet),

@@ -62,11 +62,11 @@ fn page(model: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_model_has_a_page_and_every_page_a_model() {
-        let mut models: Vec<&str> = catalog::MODELS.iter().map(|model| model.0).collect();
-        models.sort_unstable();
-        assert_eq!(PAGES.iter().map(|page| page.0).collect::<Vec<_>>(), models);
+        let models: BTreeSet<&str> = catalog::MODELS.iter().map(|model| model.0).collect();
+        assert_eq!(PAGES.iter().map(|page| page.0).collect::<BTreeSet<_>>(), models);
     }
 }

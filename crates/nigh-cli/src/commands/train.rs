@@ -92,7 +92,7 @@ impl LayeredSettings {
             }
             _ => None,
         };
-        let typed = toml::Table::try_from(&options.settings)?;
+        let typed = options.settings.table().clone();
         table.extend(typed.clone());
         Ok(LayeredSettings { config: Config::from_table(table)?, typed, threads })
     }

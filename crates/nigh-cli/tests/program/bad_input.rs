@@ -1,13 +1,13 @@
-//! Bad input: what and where on stderr, nothing on stdout, nothing on disk; exit code 1, or 2 for wrong usage.
+//! Bad input: a message with the place on stderr, nothing on stdout, no files; exit code 1, or 2 for wrong usage.
 
-use crate::folder::Folder;
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
 
 const FAST: &str = "--epochs 10 --repeats 1";
 
 /// A folder with the people's graph.
-fn people() -> Folder {
-    Folder::with(&[
+fn people() -> TestFolder {
+    TestFolder::with(&[
         ("edges.txt", graphs::edges()),
         ("labels.csv", graphs::labels()),
         ("features.csv", graphs::features()),
@@ -15,7 +15,7 @@ fn people() -> Folder {
 }
 
 /// A folder with the people's graph and `model` trained on it.
-fn people_with_model() -> Folder {
+fn people_with_model() -> TestFolder {
     let folder = people();
     folder.nigh(&format!("train edges.txt {FAST} -q --out model")).ok();
     folder
@@ -37,7 +37,7 @@ fn an_edge_list_that_is_none_is_refused() {
         (b"a b 1 2 3\n", &["graph.txt:1:", "5 columns"]),
     ];
     for (content, says) in cases {
-        let folder = Folder::with(&[("graph.txt", content)]);
+        let folder = TestFolder::with(&[("graph.txt", content)]);
         folder.refuses(&format!("train graph.txt {FAST} --out model"), 1, says);
     }
 }
@@ -51,7 +51,7 @@ fn a_graph_too_small_to_split_is_refused() {
         ("a b\nb c\na c\n", "graph-reconstruction", "every pair of nodes is linked"),
     ];
     for (edges, task, says) in cases {
-        let folder = Folder::with(&[("graph.txt", edges)]);
+        let folder = TestFolder::with(&[("graph.txt", edges)]);
         folder.refuses(&format!("train graph.txt --task {task} {FAST} --out model"), 1, &[says]);
     }
 }
@@ -259,7 +259,7 @@ fn a_missing_file_of_another_kind_is_not_answered_with_advice_on_graphs() {
 }
 
 #[test]
-fn a_cause_is_told_once() {
+fn a_cause_is_reported_once() {
     let stderr = people().nigh("train missing.txt").stderr;
     assert_eq!(stderr.to_lowercase().matches("no such file").count(), 1, "{stderr}");
 }
@@ -320,7 +320,7 @@ fn settings_of_a_file_that_contradict_each_other_are_a_fault_of_the_file() {
 }
 
 #[test]
-fn a_wrong_type_in_a_file_is_told_in_words_of_the_user() {
+fn a_wrong_type_in_a_file_is_reported_without_type_names() {
     let folder = people();
     for settings in ["refresh = true\n", "train-per-class = -1\n", "epochs = 2.5\n", "seed = 99999999999999999999\n"] {
         folder.write("settings.toml", settings);
@@ -402,7 +402,7 @@ fn pairs_and_nodes_that_the_graph_has_not_are_refused() {
 #[test]
 fn no_edge_is_taken_for_a_header_behind_the_first_line() {
     let edges = "name first\nname second\nfirst second\nsecond third\nthird fourth\n";
-    let folder = Folder::with(&[("graph.txt", edges)]);
+    let folder = TestFolder::with(&[("graph.txt", edges)]);
     let result = folder.nigh(&format!("train graph.txt {FAST} -q --json")).json();
     assert!(result["num_edges"].as_u64().unwrap() >= 4, "{} of 5 edges were read", result["num_edges"]);
 }
@@ -410,7 +410,7 @@ fn no_edge_is_taken_for_a_header_behind_the_first_line() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_reported_and_a_closed_pipe_is_not() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = folder.command("certify grid -q").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -1,7 +1,7 @@
-//! How the program looks: help, tables and errors, against `snapshots/`. `NIGH_BLESS=1` rewrites them.
+//! Help, tables and errors, compared with the files in `snapshots/`. `NIGH_BLESS=1` rewrites them.
 
-use crate::folder::Folder;
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
 use std::path::Path;
 
 #[track_caller]
@@ -35,7 +35,7 @@ fn structure(text: &str) -> String {
 
 #[test]
 fn help_fits_on_a_screen() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     assert_looks_like("help.txt", &folder.nigh("--help").ok());
     assert_looks_like("help-train.txt", &folder.nigh("train --help").ok());
     assert_looks_like("models.txt", &folder.nigh("models").ok());
@@ -52,7 +52,7 @@ fn help_fits_on_a_screen() {
 
 #[test]
 fn the_list_shows_sizes_and_places() {
-    let folder = Folder::with(&[("email.txt", "0 1\n"), ("email_labels.txt", "0 0\n")]);
+    let folder = TestFolder::with(&[("email.txt", "0 1\n"), ("email_labels.txt", "0 0\n")]);
     std::fs::create_dir_all(folder.path("data/email")).unwrap();
     for file in ["email.txt", "email_labels.txt"] {
         std::fs::rename(folder.path(file), folder.path("data/email").join(file)).unwrap();
@@ -64,7 +64,7 @@ fn the_list_shows_sizes_and_places() {
 
 #[test]
 fn the_demo_shows_our_figures_beside_the_published_ones() {
-    let text = Folder::new().nigh("demo --epochs 5 --repeats 1 -q").ok();
+    let text = TestFolder::new().nigh("demo --epochs 5 --repeats 1 -q").ok();
     let is_figure = |cell: &&str| cell.contains(" ± ");
     let line = |line: &str| {
         let mut cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
@@ -78,7 +78,7 @@ fn the_demo_shows_our_figures_beside_the_published_ones() {
 
 #[test]
 fn results_are_small_tables() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     let mut shown = String::new();
     for line in [
         "train edges.txt --epochs 5 --repeats 2 --out model",
@@ -123,14 +123,14 @@ fn assert_looks_about_like(name: &str, text: &str, slack: f64) {
 
 #[test]
 fn a_table_of_the_paper_stands_beside_ours() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let text = folder.nigh("reproduce link-prediction --only communities,grid --repeats 1 --results records -q").ok();
     assert_looks_about_like("link-prediction.txt", &text, 3.0);
 }
 
 #[test]
 fn certify_reads_like_the_theorem() {
-    let text = Folder::new().nigh("certify communities -q").ok();
+    let text = TestFolder::new().nigh("certify communities -q").ok();
     let mut below_the_rule = false;
     let line = |line: &str| {
         below_the_rule |= line.starts_with("---");
@@ -145,7 +145,7 @@ fn certify_reads_like_the_theorem() {
 
 #[test]
 fn errors_say_what_where_and_what_to_do() {
-    let folder = Folder::with(&[
+    let folder = TestFolder::with(&[
         ("edges.txt", graphs::edges()),
         ("broken.txt", "ada bob\nbob\n".to_string()),
         ("settings.toml", "epochs = 10\nhop = 3\n".to_string()),

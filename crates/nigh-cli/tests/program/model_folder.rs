@@ -1,15 +1,15 @@
-//! The model folder and all that can be done with it.
+//! The model folder: what is in it, and `evaluate`, `embed` and `predict` with it.
 
-use crate::folder::{Folder, copy};
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::{TestFolder, copy};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 const FAST: &str = "--epochs 40 --repeats 2 -q";
 
 /// A folder with the people's graph, and `model` trained on it.
-fn trained(options: &str) -> Folder {
-    let folder = Folder::with(&[
+fn trained(options: &str) -> TestFolder {
+    let folder = TestFolder::with(&[
         ("edges.txt", graphs::edges()),
         ("labels.csv", graphs::labels()),
         ("features.csv", graphs::features()),
@@ -52,8 +52,8 @@ fn the_folder_holds_weights_settings_ids_figures_and_a_card() {
     let split = chosen["split"].as_str().unwrap();
     assert!(split.len() == 64 && summary["repeats"].as_array().unwrap().len() == 2);
     let card = folder.text("model/README.md");
-    for told in ["# smp-linear for link-prediction on edges.txt", "32 nodes", split, "nigh embed"] {
-        assert!(card.contains(told), "{told} is not in {card}");
+    for text in ["# smp-linear for link-prediction on edges.txt", "32 nodes", split, "nigh embed"] {
+        assert!(card.contains(text), "{text} is not in {card}");
     }
 }
 
@@ -161,7 +161,7 @@ fn pairs_are_scored_in_the_order_of_their_file() {
 }
 
 /// The rows `target -> (score, exists)` of a list of links, in order.
-fn links(folder: &Folder, options: &str) -> Vec<(String, f32, bool)> {
+fn links(folder: &TestFolder, options: &str) -> Vec<(String, f32, bool)> {
     folder.nigh(&format!("predict model edges.txt --node ada0 -q --out links.csv {options}")).ok();
     let text = folder.text("links.csv");
     let mut lines = text.lines();
@@ -218,8 +218,8 @@ fn what_a_model_was_not_trained_for_is_refused() {
     folder.refuses("predict model edges.txt", 2, &["link-prediction", "--pairs FILE or --node ID"]);
     let folder = trained("--task node-classification --labels labels.csv");
     folder.write("pairs.txt", "ada0 ada1\n");
-    folder.refuses("predict model edges.txt --node ada0", 2, &["a node-classification model gives labels"]);
-    folder.refuses("predict model edges.txt --pairs pairs.txt", 2, &["a node-classification model gives labels"]);
+    folder.refuses("predict model edges.txt --node ada0", 2, &["a node-classification model predicts labels"]);
+    folder.refuses("predict model edges.txt --pairs pairs.txt", 2, &["a node-classification model predicts labels"]);
     folder.refuses("evaluate model edges.txt", 1, &["needs labels", "--labels FILE"]);
     folder.write("others.csv", graphs::labels().replace("team-ada", "team-eve"));
     folder.refuses("evaluate model edges.txt --labels others.csv", 1, &["unknown class `team-eve`"]);
@@ -377,22 +377,22 @@ fn features_are_known_by_their_names() {
 }
 
 #[test]
-fn what_the_model_has_learnt_is_not_called_a_test() {
+fn edges_seen_in_training_are_not_reported_as_a_test() {
     let folder = trained("");
     folder.write("more.txt", graphs::edges() + "ada0 dee5\n");
     let text = folder.nigh("evaluate model more.txt").ok();
-    assert!(text.contains("test, partly learnt"), "{text}");
+    assert!(text.contains("test, partly in training"), "{text}");
     assert_eq!(folder.nigh("evaluate model more.txt --json").json()["held_out"], false);
     assert_eq!(folder.nigh("evaluate model edges.txt --json").json()["held_out"], true);
 }
 
 #[test]
-fn graphs_are_told_apart_by_their_signals_and_labels_that_nobody_asks_about_are_passed_over() {
+fn graphs_differ_in_their_signals_and_labels_that_are_not_needed_are_ignored() {
     let table: String = ["one", "two", "three", "four", "five"]
         .iter()
         .flat_map(|graph| graphs::edges().lines().map(|line| format!("{graph} {line}\n")).collect::<Vec<_>>())
         .collect();
-    let folder = Folder::with(&[
+    let folder = TestFolder::with(&[
         ("several.txt", "graph source target\n".to_string() + &table),
         ("edges.txt", graphs::edges()),
         ("labels.csv", graphs::labels()),
@@ -414,7 +414,7 @@ fn graphs_are_told_apart_by_their_signals_and_labels_that_nobody_asks_about_are_
 #[test]
 fn scores_that_are_no_numbers_are_no_result() {
     let huge: String = graphs::people().iter().enumerate().map(|(at, id)| format!("{id},{}e21\n", at + 1)).collect();
-    let folder = Folder::with(&[("edges.txt", graphs::edges()), ("huge.csv", huge)]);
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("huge.csv", huge)]);
     let line = "train edges.txt --features huge.csv --model gcn --epochs 5 --repeats 1 -q";
     folder.refuses(line, 1, &["features are enormous"]);
 }

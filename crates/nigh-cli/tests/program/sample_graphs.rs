@@ -1,4 +1,4 @@
-//! Small graphs as users would write them down.
+//! Small graphs as text files.
 
 /// Four groups of eight people in a ring. Within a group most know each other; a neighbour is known by the first.
 pub fn edges() -> String {
