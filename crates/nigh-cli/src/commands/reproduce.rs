@@ -25,14 +25,14 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
     }
     let only = Selection::new(&words, &tables)?;
     let store = Store::new(&options.results);
-    let found = store.read()?;
-    print_notes(&found.notes, quiet);
+    let records = store.read()?;
+    print_notes(&records.notes, quiet);
     let cells = cells(&tables, &only);
     if cells.is_empty() && !words.is_empty() {
         let problem = format!("--only {}: no figure has these together", words.join(","));
         return Err(WrongUsage(problem).into());
     }
-    let mut left = repeats_left(&cells, &found);
+    let mut left = repeats_left(&cells, &records);
     if options.dry_run {
         return print(&plan(&left, &cells));
     }
@@ -51,15 +51,15 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
         }
     }
     queue.bar.finish_and_clear();
-    let found = store.read()?;
+    let records = store.read()?;
     for table in tables {
-        let mut compared = ComparedTable::new(table, &found);
+        let mut compared = ComparedTable::new(table, &records);
         compared.figures.retain(|figure| only.contains(&figure.cell));
         if !compared.figures.is_empty() {
             print(&format!("{}\n", paper::text(&compared, is_styled())))?;
         }
     }
-    elsewhere.retain(|(cell, seed)| !found.has(cell, *seed));
+    elsewhere.retain(|(cell, seed)| !records.has(cell, *seed));
     if !elsewhere.is_empty() {
         print_notes(&[format!("{} being run by another process", pluralize(elsewhere.len(), "repeat"))], quiet);
     }
@@ -126,12 +126,12 @@ fn cells(tables: &[Experiment], only: &Selection) -> Vec<Cell> {
     cells.filter(|cell| only.contains(cell)).collect()
 }
 
-/// What has no record, each once. The first repeat of every cell goes before the second of any: whoever stops early has
-/// seen the whole table.
-fn repeats_left<'a>(cells: &'a [Cell], found: &RecordSet) -> Vec<(&'a Cell, u64)> {
+/// The repeats without a record, each once. The first repeat of every cell comes before the second of any, so that an
+/// interrupted run has figures for the whole table.
+fn repeats_left<'a>(cells: &'a [Cell], records: &RecordSet) -> Vec<(&'a Cell, u64)> {
     let (mut planned, mut left) = (BTreeSet::new(), Vec::new());
     for cell in cells {
-        let (address, run) = (format!("{:?}", cell.address()), found.of(cell).map(|record| record.seed));
+        let (address, run) = (format!("{:?}", cell.address()), records.of(cell).map(|record| record.seed));
         let run: BTreeSet<u64> = run.collect();
         let seeds = cell.seeds().enumerate().filter(|(_, seed)| !run.contains(seed));
         left.extend(seeds.filter(|(_, seed)| planned.insert((address.clone(), *seed))).map(|entry| (cell, entry)));
@@ -146,7 +146,7 @@ fn plan(left: &[(&Cell, u64)], cells: &[Cell]) -> String {
     let open: BTreeSet<String> = left.iter().map(|(cell, _)| format!("{:?}", cell.address())).collect();
     let all: BTreeSet<String> = cells.iter().map(|cell| format!("{:?}", cell.address())).collect();
     let (repeats, open, all) = (pluralize(left.len(), "repeat"), pluralize(open.len(), "cell"), all.len());
-    let mut text = format!("{repeats} of {open} to run; {all} in all\n");
+    let mut text = format!("{repeats} of {open} to run; {all} in total\n");
     lines.iter().for_each(|(dataset, count)| text += &format!("  {dataset}: {}\n", pluralize(*count, "repeat")));
     text
 }
