@@ -22,7 +22,7 @@ fn people_with_model() -> TestFolder {
 }
 
 #[test]
-fn an_edge_list_that_is_none_is_refused() {
+fn a_file_that_is_not_an_edge_list_is_refused() {
     let cases: [(&[u8], &[&str]); 11] = [
         (b"a b\nb c\nlonely\n", &["graph.txt:3:", "`lonely` is one column"]),
         (b"a b\nb \xff\n", &["graph.txt:2:", "byte 3 (0xff) is not UTF-8"]),
@@ -78,7 +78,7 @@ fn features_that_miss_or_repeat_a_node_or_hold_no_number_are_refused() {
 }
 
 #[test]
-fn a_first_row_of_features_with_a_word_in_it_is_no_header_if_it_names_a_node() {
+fn a_first_row_of_features_with_text_is_not_a_header_if_it_names_a_node() {
     let folder = people();
     folder.write("features.csv", graphs::features().replace("ada0,0,0,0\n", "ada0,zero,zero,zero\n"));
     folder.refuses(&format!("train edges.txt --features features.csv {FAST}"), 1, &["features.csv:1:", "`zero`"]);
@@ -220,7 +220,7 @@ fn more_nodes_per_class_than_there_are_is_refused() {
 }
 
 #[test]
-fn more_nodes_per_class_than_anyone_can_count_are_refused() {
+fn a_number_of_nodes_per_class_that_overflows_is_refused() {
     let many = "9223372036854775807";
     let line = format!("train edges.txt --labels labels.csv --task node-classification {FAST}");
     let sizes = format!("--train-per-class {many} --valid-per-class {many} --test-per-class {many}");
@@ -244,7 +244,7 @@ fn a_file_that_is_missing_or_a_folder_is_named() {
 }
 
 #[test]
-fn a_missing_file_of_another_kind_is_not_answered_with_advice_on_graphs() {
+fn a_missing_file_of_another_kind_gives_no_hint_about_graphs() {
     let folder = people_with_model();
     for line in [
         "train edges.txt --features missing.csv",
@@ -282,7 +282,7 @@ fn a_file_of_settings_that_is_wrong_is_refused_with_its_line() {
 }
 
 #[test]
-fn an_unknown_setting_is_found_behind_a_known_one_that_begins_alike() {
+fn an_unknown_setting_with_the_prefix_of_a_known_one_is_found() {
     let folder = people();
     folder.write("settings.toml", "hops = 2\nhop = 3\n");
     folder.refuses("train edges.txt --config settings.toml", 1, &["settings.toml:2:", "unknown setting `hop`"]);
@@ -345,7 +345,7 @@ fn an_output_that_exists_is_left_alone() {
 }
 
 #[test]
-fn a_run_that_fails_leaves_no_folder_that_it_made_on_the_way() {
+fn a_run_that_fails_removes_the_folders_it_created() {
     let folder = people();
     folder.refuses("train missing.txt --out new/model", 1, &["missing.txt"]);
     folder.refuses("train edges.txt --hops 0 --out new/model", 2, &["`hops` is 0"]);
@@ -354,7 +354,7 @@ fn a_run_that_fails_leaves_no_folder_that_it_made_on_the_way() {
 }
 
 #[test]
-fn folders_above_the_output_are_made() {
+fn folders_above_the_output_are_created() {
     let folder = people();
     folder.nigh(&format!("train edges.txt {FAST} -q --out new/and/newer/")).ok();
     folder.nigh("evaluate new/and/newer edges.txt -q").ok();
@@ -382,7 +382,7 @@ fn an_embedding_of_another_format_is_wrong_usage() {
 }
 
 #[test]
-fn pairs_and_nodes_that_the_graph_has_not_are_refused() {
+fn pairs_and_nodes_that_are_not_in_the_graph_are_refused() {
     let folder = people_with_model();
     let cases = [
         ("ada0 ada1\nada0 nobody\n", "pairs.txt:2: node `nobody` is not in the graph"),
@@ -400,7 +400,7 @@ fn pairs_and_nodes_that_the_graph_has_not_are_refused() {
 }
 
 #[test]
-fn no_edge_is_taken_for_a_header_behind_the_first_line() {
+fn only_the_first_line_can_be_a_header() {
     let edges = "name first\nname second\nfirst second\nsecond third\nthird fourth\n";
     let folder = TestFolder::with(&[("graph.txt", edges)]);
     let result = folder.nigh(&format!("train graph.txt {FAST} -q --json")).json();

@@ -37,7 +37,7 @@ fn at_the_width_of_the_theorem_its_guarantee_holds() {
 }
 
 #[test]
-fn a_wider_signal_errs_less() {
+fn a_wider_signal_has_a_smaller_error() {
     let folder = TestFolder::new();
     let error = |dim: usize| {
         let result = folder.nigh(&format!("certify communities --signal-dim {dim} -q --json")).json();

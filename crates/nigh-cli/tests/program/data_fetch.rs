@@ -17,7 +17,7 @@ fn email() -> [Vec<u8>; 2] {
     })
 }
 
-/// The file of a path, or none.
+/// The file of a path, or 404.
 fn answer(request: &Request, files: &[Vec<u8>; 2]) -> server::Answer {
     match FILES.iter().position(|name| request.path == format!("/email/{name}")) {
         Some(at) => server::Answer::file(request, &files[at]),
@@ -53,7 +53,7 @@ impl Machine {
         command.spawn().expect("the program starts")
     }
 
-    /// Both files, byte by byte, and nothing beside them.
+    /// Asserts that both files are there with the right bytes, and no other.
     #[track_caller]
     fn has(&self, files: &[Vec<u8>; 2]) {
         let there = self.folder.files("data");
@@ -122,7 +122,7 @@ fn a_killed_download_resumes() {
 
 #[test]
 #[ignore = "needs NIGH_DATA"]
-fn two_processes_at_once_both_end_well() {
+fn two_processes_fetch_a_dataset_once() {
     let files = email();
     let served = files.clone();
     let server = Server::start(move |request| answer(request, &served).slowly(Duration::from_millis(100)));
@@ -145,7 +145,7 @@ fn two_processes_at_once_both_end_well() {
 
 #[test]
 #[ignore = "needs NIGH_DATA"]
-fn a_command_fetches_what_it_needs() {
+fn a_command_fetches_the_dataset_it_needs() {
     let files = email();
     let served = files.clone();
     let server = Server::start(move |request| answer(request, &served));
@@ -179,7 +179,7 @@ fn without_a_folder_the_cache_is_used() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_nothing_is_kept() {
+fn a_file_with_a_wrong_checksum_is_refused_and_removed() {
     let server = Server::start(|request| match request.path.as_str() {
         "/email/email.txt" => server::Answer::file(request, &[b'0'; 192_698]),
         _ => server::Answer::status("404 Not Found"),
@@ -199,7 +199,7 @@ fn what_does_not_fit_is_refused_and_nothing_is_kept() {
 }
 
 #[test]
-fn without_a_network_the_place_of_every_file_is_said() {
+fn without_network_the_message_names_the_place_of_the_file() {
     let origin = Server::start(|_| server::Answer::status("404 Not Found")).address();
     let machine = Machine::of(&origin);
     let says =
@@ -221,7 +221,7 @@ fn a_proxy_of_the_environment_is_used() {
 }
 
 #[test]
-fn what_can_not_be_fetched_is_said_before_anything_is() {
+fn names_are_checked_before_anything_is_fetched() {
     let machine = Machine::of("http://127.0.0.1:9");
     let variables = [("NIGH_ORIGIN", machine.origin.as_str())];
     let refuses = |line: &str, code: i32, says: &[&str]| machine.folder.refuses_with(line, &variables, code, says);
@@ -233,10 +233,10 @@ fn what_can_not_be_fetched_is_said_before_anything_is() {
         1,
         &["more than 1 GB", "`nigh data fetch ogbl-ppa --data data` downloads it"],
     );
-    // Files beside a name are refused as ever.
+    // Files cannot be combined with the name of a dataset.
     machine.folder.write("features.txt", "0 1\n");
     refuses("train email --data data --features features.txt", 1, &["brings its own features"]);
-    // Without any folder the message is the one of the library.
+    // Without a folder to download to, the library reports what is missing.
     refuses(
         "train email",
         1,

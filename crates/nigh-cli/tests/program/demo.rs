@@ -24,7 +24,7 @@ fn another_extension_is_refused_before_training() {
 }
 
 #[test]
-fn a_picture_that_has_no_place_is_refused_before_training() {
+fn a_picture_that_can_not_be_written_is_refused_before_training() {
     let folder = TestFolder::new();
     let mut child = folder.command("demo --epochs 10000000 --plot missing/demo.svg").spawn().unwrap();
     let started = Instant::now();
@@ -51,7 +51,7 @@ fn smp_finds_communities_that_others_miss() {
 }
 
 #[test]
-fn any_number_of_threads_shows_the_same() {
+fn the_output_does_not_depend_on_the_number_of_threads() {
     let folder = TestFolder::new();
     let shown = |threads: usize| folder.nigh(&format!("demo --epochs 5 --repeats 2 --threads {threads} -q")).ok();
     assert_eq!(shown(1), shown(4));
@@ -66,7 +66,7 @@ fn sizes_out_of_range_are_refused() {
 }
 
 #[test]
-fn more_repeats_than_anyone_can_count_are_refused() {
+fn a_number_of_repeats_that_overflows_is_refused() {
     TestFolder::new().refuses("demo --repeats 18446744073709551615 --epochs 5", 2, &["repeats"]);
 }
 

@@ -6,7 +6,7 @@ use crate::test_folder::TestFolder;
 const FAST: &str = "--epochs 10 --repeats 1";
 
 #[test]
-fn a_file_is_described_before_anyone_trains() {
+fn a_file_is_described_by_data_show() {
     let folder = TestFolder::with(&[("edges.csv", "who,whom,how\na,b,2\nb,a,2\nb,c,0.5\nc,c,1\nd,e,1\n")]);
     let answer = folder.nigh("data show edges.csv --weight how --json");
     assert!(answer.stderr.contains("note: line 1 of edges.csv was read as a header"), "{}", answer.stderr);
@@ -49,7 +49,7 @@ fn columns_are_named_or_counted() {
 }
 
 #[test]
-fn several_graphs_come_in_one_table_and_go_out_in_one() {
+fn several_graphs_are_read_from_one_table_and_written_to_one() {
     let mut edges = "graph,source,target\n".to_string();
     for graph in ["north", "south", "east", "west"] {
         graphs::edges().lines().for_each(|line| edges += &format!("{graph},{}\n", line.replace(' ', ",")));
@@ -96,12 +96,12 @@ fn vectors_in_parquet_are_read_back_as_features() {
 }
 
 #[test]
-fn answers_in_parquet_are_those_in_csv() {
+fn predictions_in_parquet_equal_those_in_csv() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
     folder.nigh(&format!("train edges.txt --labels labels.csv --task node-classification {FAST} --out model -q")).ok();
     folder.nigh("predict model edges.txt -q --out classes.csv").ok();
     folder.nigh("predict model edges.txt -q --out classes.parquet").ok();
-    // Answers are labels again.
+    // Predictions can be read as labels.
     let with = |name: &str| {
         let line = format!("data show edges.txt --labels {name} --label label -q --json");
         folder.nigh(&line).json()["labelled"].clone()
@@ -124,7 +124,7 @@ fn email() -> TestFolder {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn processes_that_convert_the_same_dataset_at_once_all_end_well() {
+fn processes_can_convert_the_same_dataset_at_the_same_time() {
     let folder = email();
     let home = folder.path("home").display().to_string();
     let start = || {
@@ -141,7 +141,7 @@ fn processes_that_convert_the_same_dataset_at_once_all_end_well() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_dataset_that_is_damaged_leaves_no_cache_file() {
+fn a_damaged_dataset_leaves_no_cache_file() {
     let folder = email();
     folder.write("data/email/email_labels.txt", "0 zero\n");
     let home = folder.path("home").display().to_string();
@@ -150,7 +150,7 @@ fn a_dataset_that_is_damaged_leaves_no_cache_file() {
     assert!(!folder.path("home").exists());
 }
 
-/// What `data export` has of labels and features, and what was said on the way.
+/// Labels and features written by `data export`, and its notes.
 fn exported(files: &[(&str, &str)], options: &str) -> (String, String, String) {
     let folder = TestFolder::with(files);
     let answer = folder.nigh(&format!("data export edges.csv {options} --out out"));
@@ -159,7 +159,7 @@ fn exported(files: &[(&str, &str)], options: &str) -> (String, String, String) {
 }
 
 #[test]
-fn a_column_of_row_numbers_is_no_column_of_ids() {
+fn a_column_of_row_numbers_is_not_a_column_of_ids() {
     // As pandas writes a table with its index.
     let files = [
         ("edges.csv", "source,target\n0,1\n1,2\n2,3\n"),
@@ -170,15 +170,15 @@ fn a_column_of_row_numbers_is_no_column_of_ids() {
     assert!(shown.stderr.contains("column 1 of labels.csv has no name and is not used"), "{}", shown.stderr);
     assert!(shown.stderr.contains("column 1 of features.csv has no name"), "{}", shown.stderr);
     let (labels, ..) = exported(&files, "--labels labels.csv");
-    // An empty cell is no label.
+    // An empty cell is not a label.
     assert_eq!(labels, "id,label\n1,green\n2,blue\n3,red\n");
-    // Without a better one it is.
+    // It is one if there is no better column.
     let index = [files[0], ("labels.csv", ",label\n0,x\n1,y\n2,x\n3,y\n")];
     assert_eq!(exported(&index, "--labels labels.csv").0, "id,label\n0,x\n1,y\n2,x\n3,y\n");
 }
 
 #[test]
-fn ids_are_found_wherever_their_column_stands() {
+fn ids_are_found_in_any_column() {
     let edges = ("edges.csv", "ann,bob\nbob,cid\ncid,dan\n");
     let labels = exported(&[edges, ("labels.csv", "label,id\nx,ann\ny,bob\nx,cid\ny,dan\n")], "--labels labels.csv").0;
     assert_eq!(labels, "id,label\nann,x\nbob,y\ncid,x\ndan,y\n");
@@ -189,13 +189,13 @@ fn ids_are_found_wherever_their_column_stands() {
 }
 
 #[test]
-fn lines_that_are_left_out_are_counted() {
+fn skipped_lines_are_counted() {
     let said = exported(&[("edges.csv", "# of mine\nsource,target\n#cats,#dogs\nann,#cats\nann,bob\n")], "").2;
     assert!(said.contains("1 line that begins with # in edges.csv"), "{said}");
 }
 
 #[test]
-fn a_first_line_that_may_be_a_header_is_pointed_out() {
+fn a_first_line_that_may_be_a_header_is_noted() {
     let said = exported(&[("edges.csv", "person_a,person_b\nann,bob\nbob,cid\n")], "").2;
     assert!(said.contains("`person_a,person_b`, was read as an edge") && said.contains("--source"), "{said}");
     let said = exported(&[("edges.csv", "ann,bob\nbob,cid\n")], "").2;
@@ -203,7 +203,7 @@ fn a_first_line_that_may_be_a_header_is_pointed_out() {
 }
 
 #[test]
-fn an_id_that_no_line_can_hold_is_refused() {
+fn an_id_with_a_line_break_is_refused() {
     let graph = r#"{"nodes": [{"id": "a\nb"}, {"id": "c"}], "links": [{"source": "a\nb", "target": "c"}]}"#;
     TestFolder::with(&[("graph.json", graph)]).refuses("data show graph.json", 1, &["line break", "a\\nb"]);
 }

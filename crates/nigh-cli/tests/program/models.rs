@@ -1,4 +1,4 @@
-//! `nigh models`, and every model in every command where it makes sense.
+//! `nigh models`, and every model in every command that supports it.
 
 use crate::sample_graphs as graphs;
 use crate::test_folder::TestFolder;
@@ -9,9 +9,9 @@ use std::path::PathBuf;
 pub struct Model {
     pub name: String,
     pub classifies: bool,
-    /// Counted in the graph: no representations.
+    /// Computed from the graph, without representations.
     pub heuristic: bool,
-    /// All it learns belongs to single nodes.
+    /// It learns from node ids alone.
     pub ids_alone: bool,
 }
 
@@ -47,7 +47,7 @@ fn every_model_has_a_page_with_formula_shapes_cost_and_use() {
 }
 
 #[test]
-fn every_model_is_saved_evaluated_embedded_and_asked() {
+fn every_model_is_saved_evaluated_embedded_and_used_to_predict() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("features.csv", graphs::features())]);
     let data = "edges.txt --features features.csv -q";
     for Model { name, heuristic, .. } in all() {
@@ -73,7 +73,7 @@ fn every_model_is_saved_evaluated_embedded_and_asked() {
 }
 
 #[test]
-fn every_model_works_on_several_graphs_except_those_that_know_single_nodes_alone() {
+fn every_model_works_on_several_graphs_except_those_of_ids_alone() {
     // Four copies of a graph, of different size.
     let mut edges = "graph,source,target\n".to_string();
     for graph in 0..4u32 {
@@ -96,7 +96,7 @@ fn every_model_works_on_several_graphs_except_those_that_know_single_nodes_alone
 }
 
 #[test]
-fn the_pair_predictor_serves_every_model_that_has_representations() {
+fn the_pair_predictor_works_with_every_model_that_has_representations() {
     for Model { name, heuristic, .. } in all() {
         let options = "--decoder hadamard-mlp --epochs 4 --repeats 1 --walks-per-node 1 --walk-length 10 -q";
         let line = format!("train grid --model {name} {options} --json");
@@ -113,7 +113,7 @@ fn the_pair_predictor_serves_every_model_that_has_representations() {
 }
 
 #[test]
-fn a_model_that_knows_nodes_by_id_takes_a_newcomer_with_a_remark() {
+fn a_model_of_node_ids_accepts_a_new_node_with_a_note() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     for name in ["gcn-onehot", "node2vec", "matrix-factorization"] {
         folder.nigh(&format!("train edges.txt --model {name} --epochs 10 --repeats 1 -q --out {name}")).ok();

@@ -56,7 +56,7 @@ fn the_page_works_in_a_browser_on_a_phone_and_without_a_network() {
     for width in [390, 1400] {
         let seen = look(&browser, &folder, width);
         assert!(seen["width"].as_u64().unwrap() <= width as u64, "wider than the screen of {width}: {seen}");
-        // Of each labelling a chart with a line for every model that learns.
+        // A chart per labelling, with a line for every trained model.
         assert_eq!((seen["tables"].as_u64(), seen["charts"].as_u64()), (Some(1), Some(3)), "{seen}");
         assert_eq!((seen["hidden_charts"].as_u64(), seen["lines"].as_u64()), (Some(0), Some(15)), "{seen}");
         assert_eq!(seen["fetched"].as_array().map(Vec::len), Some(0), "{seen}");

@@ -1,4 +1,4 @@
-//! `nigh reproduce` and `nigh report`: tables from records, however often the run was stopped.
+//! `nigh reproduce` and `nigh report`: tables from records, with interrupted runs.
 
 use crate::test_folder::TestFolder;
 use nigh::experiment::{Experiment, Record, Store, measure};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Every cell of it takes a moment.
+/// A table whose cells take a moment each.
 const SMALL: &str = "reproduce poc --epochs 20 --repeats 2 --results results";
 
 fn records(folder: &TestFolder) -> Vec<Record> {
@@ -23,13 +23,13 @@ fn records(folder: &TestFolder) -> Vec<Record> {
         .collect()
 }
 
-/// What a record is of, and what it found; not how long it took.
+/// Cell and figures of each record, without times.
 fn findings(records: &[Record]) -> BTreeSet<String> {
     records.iter().map(|r| format!("{:?} {} {} {} {}", r.cell, r.seed, r.test, r.best_epoch, r.split)).collect()
 }
 
 #[test]
-fn what_was_run_is_not_run_again() {
+fn recorded_repeats_are_not_run_again() {
     let folder = TestFolder::new();
     let first = folder.nigh(SMALL).ok();
     let before = records(&folder);
@@ -45,7 +45,7 @@ fn what_was_run_is_not_run_again() {
 }
 
 #[test]
-fn a_run_that_is_killed_at_any_moment_goes_on_where_it_was() {
+fn a_killed_run_resumes_where_it_stopped() {
     let (whole, killed) = (TestFolder::new(), TestFolder::new());
     whole.nigh(SMALL).ok();
     let (expected, mut kills) = (findings(&records(&whole)), 0);
@@ -68,7 +68,7 @@ fn a_run_that_is_killed_at_any_moment_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_line_that_was_never_finished_is_run_again() {
+fn a_repeat_with_an_unfinished_record_is_run_again() {
     let folder = TestFolder::new();
     folder.nigh(SMALL).ok();
     let (name, expected) = ("results/leaders.jsonl", findings(&records(&folder)));
@@ -78,7 +78,7 @@ fn a_line_that_was_never_finished_is_run_again() {
     assert!(answer.stderr.contains("unfinished record skipped"), "{}", answer.stderr);
     answer.ok();
     assert_eq!(findings(&records(&folder)), expected);
-    // A line that is whole and yet no record is not passed over.
+    // A complete line that is not a record is an error.
     folder.write(name, "{\"seed\": 1}\n");
     let before = folder.files("");
     let answer = folder.nigh(SMALL);
@@ -88,7 +88,7 @@ fn a_line_that_was_never_finished_is_run_again() {
 }
 
 #[test]
-fn several_processes_share_the_work_and_do_nothing_twice() {
+fn several_processes_share_the_work_without_repetition() {
     let (alone, shared) = (TestFolder::new(), TestFolder::new());
     alone.nigh(SMALL).ok();
     let children: Vec<_> =
@@ -100,7 +100,7 @@ fn several_processes_share_the_work_and_do_nothing_twice() {
 }
 
 #[test]
-fn the_work_goes_on_when_nobody_reads_what_is_said_of_it() {
+fn the_work_continues_when_stderr_is_closed() {
     let folder = TestFolder::new();
     let line = "reproduce poc --epochs 5 --repeats 2 --only both --results results";
     let mut child = folder.command(line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -110,7 +110,7 @@ fn the_work_goes_on_when_nobody_reads_what_is_said_of_it() {
 }
 
 #[test]
-fn a_report_comes_from_records_alone_in_every_format() {
+fn a_report_is_made_from_records_in_every_format() {
     let folder = TestFolder::new();
     folder.nigh(SMALL).ok();
     let before = folder.files("results");
@@ -146,7 +146,7 @@ fn a_report_comes_from_records_alone_in_every_format() {
         .collect();
     let mean = found.iter().sum::<f64>() / found.len() as f64;
     assert!((figure["ours"]["mean"].as_f64().unwrap() - mean).abs() < 1e-9 && found.len() == 2);
-    // Of the table's own thousand epochs there is nothing.
+    // There are no records with the thousand epochs of the table.
     let none = folder.nigh("report poc --results results --json").json();
     assert_eq!(none["summary"]["not_run"], 18);
     assert_eq!(none["tables"][0]["figures"][0]["verdict"], "not_run");
@@ -155,7 +155,7 @@ fn a_report_comes_from_records_alone_in_every_format() {
 }
 
 #[test]
-fn words_that_mean_nothing_are_refused() {
+fn unknown_names_are_refused() {
     let folder = TestFolder::with(&[
         ("mine.toml", "title = 1\n"),
         (
@@ -180,7 +180,7 @@ fn words_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn a_table_of_your_own_is_run_like_the_paper_s() {
+fn a_table_of_a_user_is_run_like_one_of_the_paper() {
     let table = "title = \"Mine\"\nwhere = \"here\"\nmeasure = \"AUC, %\"\n[settings]\nepochs = 5\nrepeats = 1\n\
                  [[columns]]\ndataset = \"grid\"\nlabel = \"Grid\"\n[[rows]]\nlabel = \"GCN\"\nmodel = \"gcn\"\npublished = {}\n";
     let folder = TestFolder::with(&[("mine.toml", table)]);
@@ -207,7 +207,7 @@ fn repository_records() -> std::path::PathBuf {
 }
 
 #[test]
-fn the_page_of_tables_is_that_of_the_records() {
+fn docs_tables_md_is_up_to_date_with_the_records() {
     let (folder, page) = (TestFolder::new(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md"));
     let report = folder.nigh(&format!("report --format markdown --results {}", repository_records().display())).ok();
     if std::env::var_os("NIGH_BLESS").is_some_and(|bless| bless == "1") {

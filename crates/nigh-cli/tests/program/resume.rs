@@ -1,4 +1,4 @@
-//! The same bytes, whatever happens on the way: killed and resumed, on any number of threads.
+//! The same bytes after a kill and `--resume`, and on any number of threads.
 
 use crate::sample_graphs as graphs;
 use crate::test_folder::TestFolder;
@@ -42,7 +42,7 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_uninterrupted_one() {
         loop {
             let before = std::fs::read(&checkpoint).ok();
             let moved_on = || std::fs::read(&checkpoint).ok().is_some_and(|now| Some(now) != before);
-            // The folder is there whole or not at all.
+            // The folder is complete or does not exist.
             if killed_once(started(&folder, &line), moved_on) || folder.path("killed").exists() {
                 break;
             }
@@ -54,7 +54,7 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_uninterrupted_one() {
 }
 
 #[test]
-fn a_run_killed_while_it_wrote_a_checkpoint_leaves_nothing_else_behind_once_resumed() {
+fn a_run_killed_while_writing_a_checkpoint_leaves_no_temporary_file_once_resumed() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     let line = "train edges.txt --epochs 300 --repeats 1 -q --out model --checkpoint-every 1 --resume";
     let expected = ["edges.txt", "model", "model.checkpoint"];
@@ -93,7 +93,7 @@ fn interrupted(line: &str) -> TestFolder {
     let checkpoint = folder.path("model.checkpoint");
     let ended = killed_once(started(&folder, &format!("{line} --checkpoint-every 100")), || checkpoint.exists());
     assert!(!ended, "it ended before it could be killed");
-    // What a kill in the middle of writing leaves is another test's matter.
+    // Another test covers a kill during a write.
     folder.names().iter().filter(|name| name.ends_with(".partial")).for_each(|name| {
         let _ = std::fs::remove_file(folder.path(name));
     });
@@ -101,7 +101,7 @@ fn interrupted(line: &str) -> TestFolder {
 }
 
 #[test]
-fn a_checkpoint_is_only_used_when_asked_for_and_only_for_its_own_run() {
+fn a_checkpoint_is_only_used_with_resume_and_only_for_its_own_run() {
     let line = "train edges.txt --epochs 1000000 --repeats 1 --out model";
     let folder = interrupted(line);
     folder.refuses(
@@ -120,7 +120,7 @@ fn a_checkpoint_is_only_used_when_asked_for_and_only_for_its_own_run() {
 }
 
 #[test]
-fn resuming_a_run_that_never_began_just_begins() {
+fn resuming_without_a_checkpoint_starts_from_the_beginning() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     folder.nigh("train edges.txt --epochs 10 --repeats 1 -q --out model --resume").ok();
     assert_eq!(folder.names(), ["edges.txt", "model"]);

@@ -1,4 +1,4 @@
-//! `nigh train`: every model on every task, and settings from flags and files.
+//! `nigh train`: every model on every task, and settings from options and files.
 
 use crate::models;
 use crate::sample_graphs as graphs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 const TASKS: [&str; 4] =
     ["link-prediction", "node-classification", "pairwise-node-classification", "graph-reconstruction"];
 
-/// A result without what differs from run to run.
+/// A result without times and memory.
 fn lasting(mut result: Value) -> Value {
     let object = result.as_object_mut().expect("one JSON object");
     for measured in ["millis_per_epoch", "peak_rss_bytes"] {
@@ -22,7 +22,7 @@ fn is_fraction(value: &Value) -> bool {
 }
 
 #[test]
-fn every_model_runs_every_task_and_reports_it_whole() {
+fn every_model_runs_every_task_with_a_full_report() {
     let folder = TestFolder::new();
     for task in TASKS {
         for model in models::all().iter().filter(|model| task != "node-classification" || model.classifies) {
@@ -56,7 +56,7 @@ fn every_model_runs_every_task_and_reports_it_whole() {
 }
 
 #[test]
-fn repeats_count_their_seeds_up_and_are_summed_up_by_mean_and_deviation() {
+fn repeats_have_consecutive_seeds_and_a_mean_and_deviation() {
     let result = TestFolder::new().nigh("train grid --epochs 10 --repeats 3 --seed 7 -q --json").json();
     let repeats = result["repeats"].as_array().unwrap();
     let seeds: Vec<u64> = repeats.iter().filter_map(|repeat| repeat["seed"].as_u64()).collect();
@@ -69,7 +69,7 @@ fn repeats_count_their_seeds_up_and_are_summed_up_by_mean_and_deviation() {
 }
 
 #[test]
-fn the_last_epoch_counts_even_if_none_is_due() {
+fn the_last_epoch_is_evaluated_even_if_none_is_due() {
     let result = TestFolder::new().nigh("train grid --epochs 3 --repeats 1 -q --json").json();
     assert_eq!(result["repeats"][0]["best_epoch"], 3);
 }
@@ -81,7 +81,7 @@ fn a_model_without_a_layer_for_classes_is_refused_for_classification() {
 }
 
 #[test]
-fn a_file_of_settings_gives_the_same_result_as_flags() {
+fn a_file_of_settings_gives_the_same_result_as_options() {
     let settings = "task = \"node-classification\"\nmodel = \"smp-mlp\"\nepochs = 10\nrepeats = 2\nhops = 3\n\
                     learning-rate = 0.02\nsignal = \"rademacher\"\nrefresh = \"resampled\"\n";
     let folder = TestFolder::with(&[("settings.toml", settings)]);
@@ -94,7 +94,7 @@ fn a_file_of_settings_gives_the_same_result_as_flags() {
 }
 
 #[test]
-fn flags_go_before_the_file() {
+fn options_override_the_file() {
     let folder = TestFolder::with(&[("settings.toml", "model = \"sgc\"\nepochs = 10\nrepeats = 1\n")]);
     let result = folder.nigh("train communities --config settings.toml --model smp-linear -q --json").json();
     assert_eq!(result["model"], "smp-linear");
@@ -130,7 +130,7 @@ fn the_configuration_in_the_model_folder_trains_the_same_model_again() {
 }
 
 #[test]
-fn the_same_edges_in_any_dress_are_the_same_graph() {
+fn the_same_edges_in_any_text_format_are_the_same_graph() {
     let plain = graphs::edges();
     let dresses = [
         plain.replace(' ', ","),
@@ -150,7 +150,7 @@ fn the_same_edges_in_any_dress_are_the_same_graph() {
 }
 
 #[test]
-fn ids_may_be_any_words() {
+fn ids_may_be_any_text() {
     let folder =
         TestFolder::with(&[("edges.csv", graphs::edges().replace(' ', ",").replace("ada", "Zoë \u{1f98a} & "))]);
     folder.nigh("train edges.csv --epochs 10 --repeats 1 -q --out model").ok();
@@ -162,7 +162,7 @@ fn ids_may_be_any_words() {
 }
 
 #[test]
-fn weights_count() {
+fn edge_weights_change_the_model() {
     let weighted: String =
         graphs::edges().lines().enumerate().map(|(at, line)| format!("{line} {}\n", 1 + at % 3)).collect();
     let folder = TestFolder::with(&[("weighted.txt", weighted), ("edges.txt", graphs::edges())]);
@@ -174,7 +174,7 @@ fn weights_count() {
 }
 
 #[test]
-fn the_user_hears_what_was_tidied_unless_quiet() {
+fn cleaning_is_noted_unless_quiet() {
     let edges = format!("{}ada0 ada0\nada1 ada0\n", graphs::edges());
     let features = format!("{}loner,0,0,0\n", graphs::features());
     let folder = TestFolder::with(&[("edges.txt", edges), ("features.csv", features)]);
@@ -187,14 +187,14 @@ fn the_user_hears_what_was_tidied_unless_quiet() {
 }
 
 #[test]
-fn training_that_diverges_says_so_and_leaves_nothing() {
+fn training_that_diverges_is_an_error_and_leaves_no_files() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     let line = "train edges.txt --learning-rate 1e30 --epochs 10 --repeats 1 --checkpoint-every 1 --out model";
     folder.refuses(line, 1, &["diverged", "smaller learning-rate"]);
 }
 
 #[test]
-fn shares_can_be_had_where_the_paper_counts() {
+fn fractions_can_replace_numbers_per_class() {
     let folder = TestFolder::new();
     let line = "train communities --task node-classification --train-per-class 0 --epochs 2 --repeats 1 -q --json";
     let config = folder.nigh(line).json()["config"].clone();
