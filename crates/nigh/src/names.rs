@@ -76,24 +76,11 @@ pub enum Auto<T> {
 }
 
 impl<T> Auto<T> {
-    /// Fills in `choice` where the user made none.
-    pub fn or(self, choice: T) -> Auto<T> {
+    /// The user's choice, or `choice` where there is none.
+    pub fn unwrap_or(self, choice: T) -> T {
         match self {
-            Auto::Auto => Auto::Is(choice),
-            made => made,
-        }
-    }
-}
-
-impl<T: Copy> Auto<T> {
-    /// The choice.
-    ///
-    /// # Panics
-    /// If it was never made: every configuration passes through `Config::resolve` first.
-    pub fn get(self) -> T {
-        match self {
-            Auto::Is(choice) => choice,
-            Auto::Auto => panic!("the configuration was used before it was resolved"),
+            Auto::Auto => choice,
+            Auto::Is(made) => made,
         }
     }
 }

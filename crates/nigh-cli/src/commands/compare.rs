@@ -11,6 +11,7 @@ use nigh::report::table::Table;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
 use nigh::{Config, Dataset};
 use serde_json::json;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// What is compared unless the user says otherwise, as far as it can answer.
@@ -26,7 +27,7 @@ pub fn run(options: &Compare, quiet: bool) -> Result<()> {
     let config = Config::from_table(toml::Table::try_from(&options.settings)?)?;
     let dataset = load(&options.data, quiet)?;
     let cells = cells(options, &config, &dataset)?;
-    let (metric, repeats) = (cells[0].config.clone().resolve(&dataset)?.metric.get(), config.repeats);
+    let (metric, repeats) = (cells[0].config.clone().resolve(&dataset)?.metric, config.repeats);
     let bar = progress::bar((cells.len() * repeats) as u64, quiet);
     let mut rows: Vec<Entry> = cells.iter().map(|cell| Entry::new(&cell.config.model)).collect();
     // Seed by seed, so that a run that is stopped has shown every model.
@@ -197,10 +198,11 @@ struct Message<'a> {
 }
 
 impl Observer for Message<'_> {
-    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) {
+    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) -> ControlFlow<()> {
         if let Some(evaluation) = evaluation {
             let (epoch, epochs) = (progress.epoch, progress.epochs);
             self.bar.set_message(format!("epoch {epoch}/{epochs}, valid {}", percent(evaluation.valid)));
         }
+        ControlFlow::Continue(())
     }
 }

@@ -12,7 +12,7 @@ use nigh::{Dataset, Error, Trained};
 use std::path::Path;
 
 pub fn run(options: &Predict, quiet: bool) -> Result<()> {
-    let mut trained = Trained::load(&options.model)?;
+    let trained = Trained::load(&options.model)?;
     let task = trained.config.task;
     if task.asks_pairs() && options.pairs.is_none() && options.node.is_none() {
         return Err(WrongUsage(format!("a {task} model needs --pairs FILE or --node ID")).into());
@@ -32,12 +32,12 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
     let records = match (&options.pairs, &options.node) {
-        (None, None) => classes(&mut trained, &dataset, quiet)?,
-        (Some(path), _) => pairs(&mut applied(&mut trained, &dataset, options, quiet)?, path)?,
+        (None, None) => classes(&trained, &dataset, quiet)?,
+        (Some(path), _) => pairs(&infer(&trained, &dataset, options, quiet)?, path)?,
         (None, Some(name)) => {
-            let mut applied = applied(&mut trained, &dataset, options, quiet)?;
-            let links = links(&mut applied, name, options)?;
-            let ids = &applied.sample.ids;
+            let inference = infer(&trained, &dataset, options, quiet)?;
+            let links = links(&inference, name, options)?;
+            let ids = &inference.sample.ids;
             if options.out.is_none() {
                 return print(&links_table(&links, ids, &decoder, options.include_existing));
             }
@@ -58,12 +58,12 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     }
 }
 
-fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Inference<'a>> {
+fn infer<'a>(trained: &'a Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Inference<'a>> {
     let names: Vec<String> = (0..dataset.samples.len()).map(|number| dataset.graph_name(number)).collect();
     let number = match (&options.in_graph, &names[..]) {
         (None, [_]) => 0,
         (None, several) => {
-            let problem = format!("{} graphs; --in-graph NAME says which one is asked", several.len());
+            let problem = format!("{} graphs; --in-graph NAME says which one", several.len());
             return Err(WrongUsage(problem).into());
         }
         (Some(name), _) => {
@@ -71,13 +71,13 @@ fn applied<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, q
             names.iter().position(|known| known == name).ok_or_else(unknown)?
         }
     };
-    let applied = trained.apply_to_graph(dataset, number)?;
-    print_notes(&applied.notes, quiet);
-    Ok(applied)
+    let inference = trained.apply_to_graph(dataset, number)?;
+    print_notes(&inference.notes, quiet);
+    Ok(inference)
 }
 
-fn pairs(applied: &mut Inference<'_>, path: &Path) -> Result<Records> {
-    let ids = applied.sample.ids.clone();
+fn pairs(inference: &Inference<'_>, path: &Path) -> Result<Records> {
+    let ids = inference.sample.ids.clone();
     let numbers = ids.lookup();
     let read = read_pairs(path, |name| numbers.find(name).is_some())?;
     let mut pairs = Vec::with_capacity(read.len());
@@ -88,19 +88,19 @@ fn pairs(applied: &mut Inference<'_>, path: &Path) -> Result<Records> {
         };
         pairs.push([find(&names[0])?, find(&names[1])?]);
     }
-    let scores = applied.scores(&pairs)?;
+    let scores = inference.scores(&pairs)?;
     let end = |end: usize| Values::Ids(Ids::from_names(read.iter().map(|(_, names)| &names[end])).into());
     Ok(Records::default().with("source", end(0)).with("target", end(1)).with("score", Values::Numbers(scores)))
 }
 
-fn links(applied: &mut Inference<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
-    let ids = applied.sample.ids.clone();
+fn links(inference: &Inference<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
+    let ids = inference.sample.ids.clone();
     let node = ids.lookup().find(name).ok_or_else(|| {
         let known: Vec<String> = ids.iter().map(String::from).collect();
         let nearest = nigh::error::nearest(name, &known).map(|near| format!("; did you mean `{near}`?"));
         anyhow!("node `{name}` is not in the graph{}", nearest.unwrap_or_default())
     })?;
-    Ok(applied.links(node, options.top, options.include_existing)?)
+    Ok(inference.links(node, options.top, options.include_existing)?)
 }
 
 /// Links for people.
@@ -117,15 +117,15 @@ fn links_table(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> Stri
     table.to_string()
 }
 
-fn classes(trained: &mut Trained, dataset: &Dataset, quiet: bool) -> Result<Records> {
+fn classes(trained: &Trained, dataset: &Dataset, quiet: bool) -> Result<Records> {
     let class_names = trained.summary.class_names.clone();
     let (mut graphs, mut ids) = (Vec::new(), Vec::new());
     let (mut labels, mut probabilities) = (Vec::new(), Vec::new());
-    trained.apply_each(dataset, |number, applied| {
-        print_notes(&applied.notes, quiet || number > 0);
-        for answer in applied.classes()? {
+    trained.apply_each(dataset, |number, inference| {
+        print_notes(&inference.notes, quiet || number > 0);
+        for answer in inference.classes()? {
             graphs.push(dataset.graph_name(number));
-            ids.push(applied.sample.ids.name(answer.node as usize).into_owned());
+            ids.push(inference.sample.ids.name(answer.node as usize).into_owned());
             labels.push(class_names[answer.class as usize].clone());
             probabilities.push(answer.probability);
         }

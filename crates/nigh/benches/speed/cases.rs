@@ -13,14 +13,16 @@ use nigh::ops::propagate::Propagate;
 use nigh::ops::sparse::SparseProduct;
 use nigh::source::Node2Vec;
 use nigh::tape::{Operation, Pass, Tape, Var, Weights};
-use nigh::task::{NegativePairs, Question, Split};
-use nigh::train::{Evaluation, Progress, build, train_on};
+use nigh::task::Split;
+use nigh::train::{Evaluation, Progress};
 use nigh::{
-    Config, Dataset, Decoder, Features, Matrix, Observer, Protocol, Purpose, Refresh, Seeds, Storage, Task, View,
+    Config, Dataset, Decoder, Features, Matrix, Observer, Protocol, Purpose, Refresh, Seeds, Storage, Task, Training,
+    View,
 };
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -91,16 +93,17 @@ fn dataset(shape: &str) -> Result<Dataset, String> {
 struct Ends(Vec<Instant>);
 
 impl Observer for Ends {
-    fn epoch(&mut self, _: &Progress, _: Option<&Evaluation>) {
+    fn epoch(&mut self, _: &Progress, _: Option<&Evaluation>) -> ControlFlow<()> {
         self.0.push(Instant::now());
+        ControlFlow::Continue(())
     }
 }
 
 /// Seconds of each epoch but the first two, which find the caches cold, and the last, after which is evaluated.
 fn epoch_seconds(split: &Split, dataset: &Dataset, config: &Config) -> Vec<f64> {
     let mut ends = Ends(Vec::new());
-    let model = build(dataset, config, config.seed).expect("a model that fits its data");
-    train_on(split.clone(), model, config, &mut ends).expect("a training that does not diverge");
+    let training = Training::new(dataset, config.clone()).expect("settings that fit the data");
+    training.split(split.clone()).observer(&mut ends).run().expect("a training that does not diverge");
     let kept = if config.evaluate_every == 1 { &ends.0[1..] } else { &ends.0[1..ends.0.len() - 1] };
     kept.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
 }
@@ -110,7 +113,7 @@ fn epochs(model: &str, shape: &str, task: Task) -> Result<Case, String> {
     let (dataset, split, config) = job(model, shape, task)?;
     Ok(Case::Units(Box::new(move |budget| {
         let run = |epochs: usize| {
-            epoch_seconds(&split, &dataset, &Config { epochs, evaluate_every: usize::MAX, ..config.clone() })
+            epoch_seconds(&split, &dataset, &Config { epochs, evaluate_every: 1 << 24, ..config.clone() })
         };
         let first = run(4);
         let wanted = (budget / first[0]) as usize;
@@ -132,9 +135,7 @@ fn job(model: &str, shape: &str, task: Task) -> Result<(Dataset, Split, Config),
         Some(name) => (name, Auto::Is(Refresh::Resampled)),
         None => (model, Auto::Is(Refresh::Fixed)),
     };
-    let config = Config { model: name.to_string(), dropout: Auto::Auto, refresh, ..config };
-    let config = config.resolve(&dataset).map_err(|error| error.to_string())?;
-    Ok((dataset, split, config))
+    Ok((dataset, split, Config { model: name.to_string(), refresh, ..config }))
 }
 
 fn some_matrix(rows: usize, cols: usize) -> Matrix {
@@ -310,29 +311,28 @@ fn pair_mlp(dataset: &Dataset) -> Result<Value, String> {
         weight_decay: 0.0,
         clip_norm: 1.0,
         epochs: 1,
+        repeats: 1,
         protocol: Protocol::Published,
         ..Config::default()
     };
-    let config = config.resolve(dataset).map_err(words)?;
-    let mut split = Task::LinkPrediction.split(dataset, &config, Seeds::new(0)).map_err(words)?;
-    let Question::Pairs { positive, .. } = &mut split.train[0].question else { unreachable!("pairs are asked") };
+    let training = Training::new(dataset, config).map_err(words)?;
+    let split = training.config().split().split(dataset, Seeds::new(0)).map_err(words)?;
+    let Split::Pairs(mut split) = split else { unreachable!("link prediction is about pairs") };
     // PPA's own split trains on 21 million edges.
+    let positive = &mut split.train[0].question.positive;
     positive.truncate(21_231_931);
     let pairs = positive.len();
     let view = split.train[0].view.clone();
     // Evaluation would be timed as well: a single pair makes it small.
-    for part in split.valid.iter_mut().chain(&mut split.test) {
-        if let Question::Pairs { positive, negative: NegativePairs::Given(negative) } = &mut part.question {
-            positive.truncate(1);
-            negative.truncate(1);
-        }
+    for part in split.valid.iter_mut().chain(split.test.iter_mut().flatten()) {
+        part.question.positive.truncate(1);
+        part.question.negative.truncate(1);
     }
     let Case::Unit(mut product) = gemm(2 * BATCH, WIDTH, WIDTH, true) else { unreachable!("a unit was made") };
     let mut product_seconds = || crate::timed(&mut product)["seconds"].as_f64().expect("a time");
     let before = product_seconds();
-    let model = build(dataset, &config, config.seed).map_err(words)?;
     let start = Instant::now();
-    train_on(split, model, &config, &mut Ends(Vec::new())).map_err(words)?;
+    training.split(Split::Pairs(split)).run().map_err(words)?;
     let seconds = start.elapsed().as_secs_f64();
     // An epoch takes minutes, and the machine may change its pace: the faster counts.
     let product_seconds = before.min(product_seconds());

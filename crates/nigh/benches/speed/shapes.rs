@@ -4,7 +4,7 @@ use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::paper::NamedDataset;
 use nigh::dataset::{Folders, Input};
 use nigh::linalg::SparseMatrix;
-use nigh::task::{Question, Split};
+use nigh::task::Split;
 use nigh::{Config, Dataset, Features, Graph, Protocol, Purpose, Result, Sample, Seeds, Task, View};
 use serde_json::json;
 use std::fs::{self, File};
@@ -36,10 +36,10 @@ pub fn dataset(shape: &str) -> Result<Dataset> {
     }
 }
 
-/// What is asked of a shape, as the paper's protocol asks it.
+/// The split of a shape by the paper's protocol, and its settings.
 pub fn split(dataset: &Dataset, task: Task) -> Result<(Config, Split)> {
-    let config = Config { task, protocol: Protocol::Published, ..Config::default() }.resolve(dataset)?;
-    let split = task.split(dataset, &config, Seeds::new(config.seed))?;
+    let config = Config { task, protocol: Protocol::Published, repeats: 1, ..Config::default() };
+    let split = config.clone().resolve(dataset)?.split().split(dataset, Seeds::new(config.seed))?;
     Ok((config, split))
 }
 
@@ -50,7 +50,8 @@ pub fn views(shape: &str) -> Result<Vec<Arc<View>>> {
         return Ok(vec![Task::LinkPrediction.whole_view(&dataset.samples[0], 0)?.into()]);
     }
     let (_, split) = split(&dataset, Task::LinkPrediction)?;
-    Ok(split.train.into_iter().map(|part| part.view).collect())
+    let Split::Pairs(parts) = split else { unreachable!("link prediction is about pairs") };
+    Ok(parts.train.into_iter().map(|part| part.view).collect())
 }
 
 fn is_drawn(shape: &str) -> bool {
@@ -104,7 +105,8 @@ pub fn write(shape: &str, folder: &Path) -> std::io::Result<()> {
         let (graph, features) = (view.graph(), &view.features);
         write_array(&folder.join("edges.u32"), graph.edges().flatten().map(u32::to_le_bytes))?;
         let entries = write_features(&folder, features)?;
-        if let Some(Question::Nodes { nodes, .. }) = classes.as_ref().map(|(_, split)| &split.train[0].question) {
+        if let Some((_, Split::Nodes(parts))) = &classes {
+            let nodes = &parts.train[0].question.nodes;
             let labels = dataset.samples[0].labels.iter().flat_map(|labels| labels.iter());
             write_array(&folder.join("labels.u32"), labels.map(|label| label.unwrap_or(u32::MAX).to_le_bytes()))?;
             write_array(&folder.join("train.u32"), nodes.iter().map(|node| node.to_le_bytes()))?;

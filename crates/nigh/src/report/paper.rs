@@ -3,7 +3,7 @@
 use super::table::Table;
 use crate::dataset::csv_field;
 use crate::experiment::{ComparedTable, Experiment, Figure, Kind, Measured, Published, Summary, Verdict};
-use crate::metric::Metric;
+use crate::metric::{Metric, PairMetric};
 use crate::names::Auto;
 use std::fmt::Write;
 
@@ -45,7 +45,7 @@ fn mean(judged: &ComparedTable, figure: &Figure) -> String {
 fn decimals(figure: &Figure) -> usize {
     match figure.theirs {
         Some(Published::Figure { decimals, .. }) => decimals.max(1),
-        _ if matches!(figure.cell.config.metric, Auto::Is(Metric::HitsAt(_))) => 2,
+        _ if matches!(figure.cell.config.metric, Auto::Is(Metric::Pairs(PairMetric::HitsAt(_)))) => 2,
         _ => 1,
     }
 }

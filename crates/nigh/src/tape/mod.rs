@@ -8,7 +8,8 @@ mod check;
 #[cfg(test)]
 pub(crate) use check::{check_gradients, check_loss_gradient, value_and_gradients};
 
-pub use weights::{Start, Weight, Weights};
+pub(crate) use weights::WeightAccess;
+pub use weights::{Init, InitScheme, Weight, Weights};
 
 use crate::linalg::Matrix;
 use crate::seeds::{Purpose, Seeds, Stream};
