@@ -16,9 +16,9 @@ use std::sync::Arc;
 named! {
     /// How two representations become one score.
     pub enum Decoder, "decoder" {
-        /// `<h_i, h_j> / (|h_i| |h_j|)`: how the paper's figures were made.
+        /// `<h_i, h_j> / (|h_i| |h_j|)`: as in the paper's figures.
         Cosine = "cosine",
-        /// `<h_i, h_j>`: what the paper's text says.
+        /// `<h_i, h_j>`: as in the paper's text.
         InnerProduct = "inner-product",
         /// `MLP(h_i ⊙ h_j)`: three linear layers, PPA's predictor.
         HadamardMlp = "hadamard-mlp",

@@ -34,7 +34,7 @@ pub struct Branch {
     pub l2_normalize: bool,
 }
 
-/// A row of the catalog: branches side by side and what is made of them.
+/// A row of the catalog: branches side by side and the head over them.
 #[derive(Debug, Clone)]
 pub struct Architecture {
     /// In the order in which they stand side by side; none for a heuristic.
@@ -46,7 +46,7 @@ pub struct Architecture {
 }
 
 impl Architecture {
-    /// Whether the last layer can be made as wide as there are classes, and means something to nodes without a label.
+    /// Whether the output can be as wide as there are classes, and carries over to nodes without a label.
     pub fn can_classify(&self) -> bool {
         let as_wide = self.head != Head::Identity || self.branches.len() == 1;
         as_wide && self.branches.iter().any(|branch| branch.encoder.generalises())
@@ -67,7 +67,7 @@ impl Architecture {
         !self.branches.is_empty() && self.branches.iter().all(|branch| branch.sources == [Source::OneHot])
     }
 
-    /// Whether training has anything to change, in the model or in its decoder.
+    /// Whether training changes anything, in the model or in its decoder.
     pub fn learns(&self, classifies: bool, decoder: Decoder) -> bool {
         self.head != Head::Identity
             || self.branches.iter().any(|branch| branch.encoder.learns(classifies))
@@ -78,7 +78,7 @@ impl Architecture {
 /// What a model answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Answer {
-    /// A score for each of so many classes, of every node.
+    /// A score for each of this many classes, per node.
     Classes(usize),
     /// A score for a pair of nodes.
     Scores(Scoring),
@@ -164,7 +164,7 @@ pub struct Model {
     pub weights: Weights,
 }
 
-/// A model recorded over one graph, ready to be run again and again.
+/// A model recorded over one graph, to be run many times.
 #[derive(Debug)]
 pub struct Recording {
     tape: Tape,
@@ -223,7 +223,7 @@ impl Model {
         }
     }
 
-    /// Writes the framework equation down for one graph.
+    /// Records the framework equation over one graph.
     pub fn record(&self, view: &View) -> Recording {
         let fits = view.features.cols() == self.shape.num_features || !self.architecture.uses(Source::Features);
         assert!(fits, "features of the width the model was built for");
@@ -321,8 +321,8 @@ impl Branch {
     }
 }
 
-/// The leading eigenvectors of the visible graph, each times its eigenvalue: unit vectors fade beside the features as a graph
-/// grows. Signs, and bases where eigenvalues coincide, go with the addresses of the nodes and not with their places.
+/// The leading eigenvectors of the visible graph, each times its eigenvalue: unit vectors would fade beside the features as a
+/// graph grows. Signs, and bases where eigenvalues coincide, depend on the addresses of the nodes and not on their places.
 fn eigenvectors(view: &View, count: usize, seeds: Seeds) -> Matrix {
     let order = order_by(&view.addresses);
     let graph = view.graph().permute(&order).expect("an order of the nodes");
@@ -345,12 +345,12 @@ impl Recording {
         Pass { training, seeds: model.seeds, graph: self.graph, draw }
     }
 
-    /// Whether `H` can be computed for some nodes alone: message passing comes before all that is learnt.
+    /// Whether `H` can be computed for some nodes alone: only if message passing precedes all that is learnt.
     pub fn can_restrict(&self) -> bool {
         self.tape.can_restrict()
     }
 
-    /// From now on `H` has these nodes for rows, in this order; or all nodes again.
+    /// Restricts the rows of `H` to these nodes, in this order; `None` for all nodes again.
     pub fn restrict(&mut self, model: &Model, nodes: Option<&[u32]>) {
         if nodes.is_some() || self.is_restricted {
             let pass = self.pass(model, true, 0);

@@ -29,7 +29,7 @@ pub struct Trained {
     pub config: Resolved,
     /// What it was trained on and how well.
     pub summary: Summary,
-    /// The nodes it has met, in order; they keep their signals.
+    /// The nodes of its training, in order; they keep their signals.
     pub ids: Arc<Ids>,
     /// Time per epoch, evaluations included; `None` for a model that was loaded.
     pub millis_per_epoch: Option<f64>,
@@ -48,9 +48,9 @@ pub struct Summary {
     pub num_edges: usize,
     /// Features per node, 0 for none.
     pub num_features: usize,
-    /// The word for each class.
+    /// The name of each class.
     pub class_names: Vec<String>,
-    /// The word for each feature, where the user's file had them.
+    /// The name of each feature, where the user's file had them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feature_names: Vec<String>,
     /// Nodes of the largest graph, which is how many can be known by their ids.
@@ -66,7 +66,7 @@ pub struct Summary {
     pub repeats: Vec<Run>,
     /// The repeat behind the weights: the best on its validation part.
     pub chosen: usize,
-    /// What storing rows in halves between hops changed, if they were.
+    /// The error of half-precision storage between hops, where it is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_error: Option<StorageError>,
 }
@@ -78,16 +78,16 @@ impl Summary {
     }
 }
 
-/// What `evaluate` found.
+/// The metrics of a model on a split, and what they are worth.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct SplitMetrics {
     /// The metric on the validation part.
     pub valid: f64,
     /// The metric on the test part.
     pub test: f64,
     /// Whether graph and split are those of the training.
     pub same_split: bool,
-    /// Whether the model has met nothing of what it is asked: not if some nodes are known and the split is another.
+    /// Whether the figures are held out: not if the model knows some of the nodes from another split.
     pub held_out: bool,
 }
 
@@ -135,7 +135,7 @@ impl Trained {
         };
         let ids = match &dataset.samples[..] {
             [only] => only.ids.clone(),
-            // Nodes of several graphs are not told apart by name; their signals are resampled.
+            // Nodes of several graphs have no names of their own; their signals are resampled.
             _ => Ids::Numbers(0).into(),
         };
         Trained { config, summary, ids, millis_per_epoch: Some(outcome.millis_per_epoch), model: outcome.model }
@@ -215,7 +215,7 @@ impl Trained {
         self.infer(aligned.samples.into_iter().next().expect("one graph"), 0, notes)
     }
 
-    /// As `apply`, of every graph in turn.
+    /// As `apply`, to every graph in turn.
     pub fn apply_each(
         &self,
         dataset: &Dataset,
@@ -228,7 +228,7 @@ impl Trained {
         Ok(())
     }
 
-    /// As `apply`, of one of several graphs.
+    /// As `apply`, to one of several graphs.
     pub fn apply_to_graph(&self, dataset: &Dataset, number: usize) -> Result<Inference<'_>> {
         let count = dataset.samples.len();
         if number >= count {
@@ -238,7 +238,7 @@ impl Trained {
         self.apply_to_part(dataset, whole.as_ref(), number)
     }
 
-    /// All graphs as a model of several graphs sees them, which knows nodes by their places in all of them.
+    /// All graphs as a model of several graphs sees them: it knows nodes by their places in all of them.
     fn whole(&self, dataset: &Dataset) -> Result<Option<(Dataset, Vec<String>)>> {
         let is_known_by_places = dataset.samples.len() > 1 && self.ids.is_empty();
         is_known_by_places.then(|| self.align(dataset)).transpose()
@@ -297,7 +297,7 @@ impl Trained {
     }
 
     /// Splits the data as the training did and measures again. Held-out edges stay out of message passing.
-    pub fn evaluate(&self, dataset: &Dataset) -> Result<(Verdict, Vec<String>)> {
+    pub fn evaluate(&self, dataset: &Dataset) -> Result<(SplitMetrics, Vec<String>)> {
         let (aligned, mut notes, num_known) = self.align_and_count(dataset)?;
         let split = self.config.split().split(&aligned, Seeds::new(self.run().seed))?;
         let same_split = split.digest() == self.run().split;
@@ -310,7 +310,7 @@ impl Trained {
         }
         let draw = self.run().best_epoch as u64;
         let [valid, test] = train::evaluate(&self.model, self.config.metric, &split, draw)?;
-        Ok((Verdict { valid, test, same_split, held_out }, notes))
+        Ok((SplitMetrics { valid, test, same_split, held_out }, notes))
     }
 }
 
