@@ -2,8 +2,9 @@
 
 use nigh::dataset::generate;
 use nigh::encoder::Gin;
-use nigh::graph::proximity::{max_row_norm, measure, sample_pairs, sufficient_width};
+use nigh::graph::proximity::max_row_norm;
 use nigh::model::{Architecture, Shape, catalog};
+use nigh::source::estimate::{measure, sample_pairs, sufficient_width};
 use nigh::{Features, Graph, Matrix, Model, Operator, Seeds, Signal, View};
 use std::sync::Arc;
 

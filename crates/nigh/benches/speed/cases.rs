@@ -3,7 +3,7 @@
 use crate::shapes;
 use nigh::dataset::Input;
 use nigh::graph::Operator;
-use nigh::graph::arrange::locality_order;
+use nigh::graph::locality::locality_order;
 use nigh::names::Auto;
 use nigh::ops::anchors::{Anchors, CLOSENESS, Structure};
 use nigh::ops::attention::Attention;

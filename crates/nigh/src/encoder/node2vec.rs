@@ -1,7 +1,7 @@
 //! Vectors that skip-gram learnt from random walks before training, and that training leaves alone.
 
 use super::{Encoder, Input, Piece, Scope};
-use crate::ops::lookup::look_up;
+use crate::linalg::look_up;
 use crate::tape::Var;
 
 /// node2vec: the vectors themselves as representations, under a linear map where nodes are classified.

@@ -6,7 +6,7 @@
 
 use super::{Cleaning, Graph};
 use crate::error::{Error, Result};
-use crate::linalg::pages::prefer_large_pages;
+use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::sort::sort_rows;
 use rayon::prelude::*;
 use std::ops::Range;

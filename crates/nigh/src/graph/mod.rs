@@ -1,16 +1,18 @@
 //! 1. The graph: who is linked to whom, each link stored once per direction, four bytes each (eight with weights).
 
 pub mod anchors;
-pub mod arrange;
 mod builder;
 pub mod components;
 pub mod eigen;
+mod hop;
+pub mod locality;
 pub mod operator;
 pub mod proximity;
 pub mod walk;
 
 pub(crate) use builder::{Edges, build, build_mentioned, span};
 pub use components::Component;
+pub(crate) use hop::{HopBuffers, apply_hops};
 pub use operator::Operator;
 pub use walk::Walker;
 

@@ -1,9 +1,9 @@
 //! The message-passing operator `diag(l) (A + s I) diag(r)`: two vectors, and nothing stored per edge.
 
 use super::Graph;
+use super::hop::{HopBuffers, apply_hops, apply_rows};
 use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
-use crate::ops::propagate::{Spare, apply_hops, apply_rows};
 use std::sync::Arc;
 
 /// `diag(left) (A + self_weight I) diag(right)` on one graph. Cheap to clone.
@@ -91,7 +91,7 @@ impl Operator {
     /// ```
     pub fn propagate_stored(&self, x: &Matrix, hops: usize, storage: Storage) -> Matrix {
         let mut y = Matrix::default();
-        apply_hops(self, hops, storage, x, &[], &mut y, &mut Spare::default());
+        apply_hops(self, hops, storage, x, &[], &mut y, &mut HopBuffers::default());
         y
     }
 

@@ -1,7 +1,7 @@
 //! Half precision (IEEE 754 binary16) for what lies in memory between two hops; sums are always `f32`.
 
+use super::aligned::AlignedVec;
 use super::dispatch::simd;
-use super::pages::AlignedVec;
 use crate::names::named;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

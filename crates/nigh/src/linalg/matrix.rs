@@ -1,6 +1,6 @@
 //! A dense matrix whose storage outlives the epoch.
 
-use super::pages::AlignedVec;
+use super::aligned::AlignedVec;
 
 /// Row-major `f32` matrix.
 #[derive(Debug, Clone, PartialEq, Default)]

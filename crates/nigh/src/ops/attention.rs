@@ -6,11 +6,10 @@
 //! `<g_i, z_i> - <g_i, y_i> Σ_j α_ij s_ij`; seen from the source, gradients take the place of rows.
 
 use super::dropout::LANES;
-use super::linear::column_sums;
 use crate::graph::{Graph, Operator};
 use crate::linalg::dispatch::simd;
 use crate::linalg::logistic::exp_of_negative;
-use crate::linalg::{Matrix, add_scaled, for_row_blocks, for_two_row_blocks, sum_over_row_blocks};
+use crate::linalg::{Matrix, add_scaled, column_sums, for_row_blocks, for_two_row_blocks, sum_over_row_blocks};
 use crate::seeds::{self, Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::borrow::Cow;

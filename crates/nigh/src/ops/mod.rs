@@ -13,5 +13,6 @@ pub mod lookup;
 pub mod normalize;
 pub mod pairs;
 pub mod propagate;
+pub mod signal;
 pub mod softmax;
 pub mod sparse;

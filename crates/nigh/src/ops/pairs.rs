@@ -1,12 +1,14 @@
 //! Pairs of nodes scored, judged and differentiated in one pass over an incidence list: every node gathers what its
 //! pairs send it, so there is no scatter, no atomic, and no tensor with a row per pair.
 
-use super::normalize::{length, normalize, project};
 use crate::linalg::dispatch::simd;
 use crate::linalg::fold::{LANES, fold, lane_products};
 use crate::linalg::incidence::Incidence;
 use crate::linalg::logistic::cross_entropies;
-use crate::linalg::{CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, for_two_row_blocks, prefetch};
+use crate::linalg::{
+    CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, for_two_row_blocks, normalize_rows, prefetch,
+    project_rows, row_length,
+};
 
 /// Whether rows are scaled to length one before their inner product is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +37,7 @@ impl PairLoss {
         let z = match scale {
             Scale::Raw => h,
             Scale::Unit => {
-                normalize(h, &mut buffers.unit, &mut buffers.scales);
+                normalize_rows(h, &mut buffers.unit, &mut buffers.scales);
                 &buffers.unit
             }
         };
@@ -47,7 +49,7 @@ impl PairLoss {
         for_two_row_blocks(gradient.data_mut(), width, &mut buffers.losses, 1, cost, |first, rows, losses| {
             self.gather(z, share, first, rows, losses);
             if scale == Scale::Unit {
-                project(z, &buffers.scales, first, rows);
+                project_rows(z, &buffers.scales, first, rows);
             }
         });
         // Both ends of a pair report its loss.
@@ -214,7 +216,7 @@ simd! {
                 fold(parts, sums);
             }
             for (at, score) in scores.iter_mut().enumerate() {
-                let lengths = length(sums[1][at]) * length(sums[2][at]);
+                let lengths = row_length(sums[1][at]) * row_length(sums[2][at]);
                 *score = if scale == Scale::Unit { sums[0][at] / lengths } else { sums[0][at] };
             }
         }

@@ -1,10 +1,11 @@
 //! 2. What enters a branch: the features `F`, the stochastic matrix `E`, and what others use in its place.
 
+pub mod estimate;
 pub mod node2vec;
 pub mod signal;
 
 pub use node2vec::Node2Vec;
-pub use signal::{Refresh, Signal, SignalScale, Stochastic};
+pub use signal::{Refresh, Signal, SignalScale};
 
 use crate::names::named;
 

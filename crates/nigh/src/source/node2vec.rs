@@ -8,8 +8,8 @@
 //! is learned does not depend on the buckets.
 
 use crate::graph::{Graph, Walker};
+use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::dispatch::simd;
-use crate::linalg::pages::prefer_large_pages;
 use crate::linalg::{Matrix, dot};
 use crate::seeds::{Purpose, Rng, Seeds, unit};
 use rayon::prelude::*;

@@ -4,11 +4,9 @@
 use crate::linalg::Matrix;
 use crate::linalg::dispatch::simd;
 use crate::names::named;
-use crate::seeds::{Purpose, Stream, unit};
-use crate::tape::{Gradients, Inputs, Operation, Pass};
+use crate::seeds::{Stream, unit};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
 
 named! {
     /// The distribution of an entry of `E`; all have mean zero and variance one, which is all that the estimate
@@ -215,41 +213,10 @@ fn sin_cos_of_turn(share: f32) -> (f32, f32) {
     (sine_sign * across, cosine_sign * along)
 }
 
-/// The step of the tape that yields `E`.
-#[derive(Debug)]
-pub struct Stochastic {
-    /// Distribution of an entry.
-    pub signal: Signal,
-    /// `d`.
-    pub dim: usize,
-    /// Scale of an entry.
-    pub scale: SignalScale,
-    /// Drawn once or in every pass.
-    pub refresh: Refresh,
-    /// The address of each node: its number in the graph that the model was trained on.
-    pub nodes: Arc<[u32]>,
-}
-
-impl Operation for Stochastic {
-    fn forward(&mut self, _: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
-        let stream = match self.refresh {
-            Refresh::Fixed => pass.seeds.stream(Purpose::Signal, &[pass.graph]),
-            Refresh::Resampled => pass.stream(Purpose::Signal, 0),
-        };
-        self.signal.fill(stream, &self.nodes, 0..self.dim, self.scale.factor(self.dim), output);
-    }
-
-    fn backward(&mut self, _: Inputs<'_>, _: &Matrix, _: &Matrix, _: &mut Gradients<'_>) {}
-
-    fn is_dynamic(&self) -> bool {
-        self.refresh == Refresh::Resampled
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds::Seeds;
+    use crate::seeds::{Purpose, Seeds};
 
     #[test]
     fn every_signal_has_mean_zero_variance_one_and_independent_columns() {

@@ -2,7 +2,7 @@
 //! what is drawn for a node goes by its address; only sums run over neighbours in another order.
 
 use super::Config;
-use crate::graph::arrange::locality_order;
+use crate::graph::locality::locality_order;
 use crate::model::View;
 use crate::task::{NegativePairs, Part, Question, Split};
 use rayon::prelude::*;
