@@ -36,7 +36,10 @@
 //! | `S = Ã^K (Ã^K)^T` | [`graph::proximity`] | walk proximity, and Theorem 2 |
 //!
 //! Nothing later reaches back: data never knows of models, models never of tasks, tasks never of reports. The one
-//! exception is [`Config`], the settings, which tasks read as well.
+//! exception is [`Config`], the settings, which tasks read as well. Modules from the lowest to the highest, as `tests/layers.rs`
+//! holds them:
+//!
+//! Layers: error < names < seeds < display < digest < atomic < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < experiment < report
 
 pub mod dataset;
 pub mod encoder;

@@ -250,6 +250,7 @@ simd! {
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::seeds::{Purpose, Seeds};
     use proptest::prelude::*;
 
@@ -407,5 +408,15 @@ mod tests {
         let one = on(1);
         assert_eq!(one, table(&rebuilt(&graph, &addresses, 2, None)));
         assert!([2, 4].into_iter().all(|num_threads| on(num_threads) == one));
+    }
+
+    #[test]
+    fn the_same_members_are_found_at_every_level() {
+        let graph = generate::communities(20, 20, 0.05, 3).graph;
+        let addresses: Vec<u32> = (0..400).collect();
+        let entry = |found: Option<(usize, usize)>| found.map_or(u32::MAX, |(node, hops)| (4 * node + hops) as u32);
+        assert_same_bits_at_every_level(|| {
+            table(&rebuilt(&graph, &addresses, 7, None)).into_iter().map(entry).collect::<Vec<u32>>()
+        });
     }
 }

@@ -354,6 +354,7 @@ fn sign(x: &Block, column: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::seeds::Rng;
 
     fn graph(num_nodes: usize, edges: &[[u32; 2]]) -> Graph {
@@ -576,5 +577,15 @@ mod tests {
         let eigen = leading(&graph(4_000, &edges), 4, Leading::Magnitude, Seeds::new(1));
         assert!((eigen.values[0] - 2499f64.sqrt()).abs() < 1e-6 && (eigen.values[1] + 2499f64.sqrt()).abs() < 1e-6);
         assert!(eigen.values[2..].iter().all(|value| (1.9..2.0).contains(&value.abs())), "{eigen:?}");
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        for by in [Leading::Magnitude, Leading::Value] {
+            assert_same_bits_at_every_level(|| {
+                let found = leading(&weighted(), 13, by, Seeds::new(1));
+                (found.values, found.vectors)
+            });
+        }
     }
 }

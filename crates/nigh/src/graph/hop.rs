@@ -3,7 +3,7 @@
 use super::Operator;
 use crate::linalg::aligned::AlignedVec;
 use crate::linalg::dispatch::simd;
-use crate::linalg::half::{self, Convert, Entry, Half, Portable, Storage};
+use crate::linalg::half::{self, Convert, Entry, Half, Storage};
 use crate::linalg::{CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, prefetch};
 
 /// What the hops pass through, kept for the next time.
@@ -196,48 +196,16 @@ impl<S: Entry> Hop<'_, S> {
     }
 }
 
-/// `rows` for the best instruction set that this machine has; all give the same bits.
-fn gather<S: Entry, D: Entry>(hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use crate::linalg::half::x86::{Avx512, F16c};
-
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,f16c")]
-        fn avx512<S: Entry, D: Entry>(hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
-            // SAFETY: this function is compiled for it.
-            rows(hop, unsafe { Avx512::new() }, first, y)
+simd! {
+    /// The rows from `first` on; says whether an entry is beyond the range of `D`.
+    fn gather<S: Entry, D: Entry>[convert: Convert](hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
+        let mut overflows = false;
+        for (at, y) in y.chunks_exact_mut(hop.width).enumerate() {
+            for_column_blocks!(hop.width, column => block(hop, convert, first + at, column, y));
+            overflows |= D::overflows(y);
         }
-
-        #[target_feature(enable = "avx2,f16c")]
-        fn avx2<S: Entry, D: Entry>(hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
-            // SAFETY: this function is compiled for it.
-            rows(hop, unsafe { F16c::new() }, first, y)
-        }
-
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("f16c") {
-            if std::is_x86_feature_detected!("avx512f")
-                && std::is_x86_feature_detected!("avx512vl")
-                && std::is_x86_feature_detected!("avx512dq")
-                && std::is_x86_feature_detected!("avx512bw")
-            {
-                // SAFETY: the features that the function was compiled for have just been found.
-                return unsafe { avx512(hop, first, y) };
-            }
-            // SAFETY: as above.
-            return unsafe { avx2(hop, first, y) };
-        }
+        overflows
     }
-    rows(hop, Portable, first, y)
-}
-
-#[inline(always)]
-fn rows<S: Entry, D: Entry>(hop: &Hop<'_, S>, convert: impl Convert, first: usize, y: &mut [D]) -> bool {
-    let mut overflows = false;
-    for (at, y) in y.chunks_exact_mut(hop.width).enumerate() {
-        for_column_blocks!(hop.width, column => block(hop, convert, first + at, column, y));
-        overflows |= D::overflows(y);
-    }
-    overflows
 }
 
 /// `B` columns of one row, summed in registers in neighbour order.
@@ -327,6 +295,7 @@ mod tests {
     use super::*;
     use crate::dataset::generate;
     use crate::graph::Graph;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
 
     #[test]
     fn every_width_takes_the_same_path_through_every_block() {
@@ -426,6 +395,16 @@ mod tests {
             let alone = on(1);
             assert_eq!(alone, on(2));
             assert_eq!(alone, on(4));
+        }
+    }
+
+    #[test]
+    fn every_storage_has_the_same_bits_at_every_level() {
+        for (operator, width) in [(weighted(), 47), (weighted(), 64), (weighted().mean(), 3)] {
+            let x = filled(3_001, width);
+            for &storage in Storage::ALL {
+                assert_same_bits_at_every_level(|| operator.propagate_stored(&x, 3, storage));
+            }
         }
     }
 }

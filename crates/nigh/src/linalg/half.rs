@@ -1,7 +1,10 @@
 //! Half precision (IEEE 754 binary16) for what lies in memory between two hops; sums are always `f32`.
 
+#[cfg(all(target_arch = "x86_64", not(nigh_portable)))]
+mod x86;
+
 use super::aligned::AlignedVec;
-use super::dispatch::simd;
+use super::dispatch::{Portable, simd};
 use crate::names::named;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -102,17 +105,13 @@ impl Half {
     }
 }
 
-/// The conversions of an instruction set. All give the same bits.
+/// The conversions of a level; its proof carries them. All give the same bits.
 pub(crate) trait Convert: Copy {
     /// Exact values.
     fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B];
     /// Nearest halves.
     fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B];
 }
-
-/// For any machine.
-#[derive(Clone, Copy)]
-pub(crate) struct Portable;
 
 impl Convert for Portable {
     #[inline(always)]
@@ -131,119 +130,6 @@ impl Convert for Portable {
             halves[at] = Half::narrow(values[at]);
         }
         halves
-    }
-}
-
-/// The instructions of x86-64. Only functions compiled for them may use these.
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod x86 {
-    use super::{Convert, Half};
-    use std::arch::x86_64::*;
-
-    /// Sixteen at a time.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Avx512(());
-
-    /// Eight at a time.
-    #[derive(Clone, Copy)]
-    pub(crate) struct F16c(());
-
-    impl Avx512 {
-        /// # Safety
-        /// The machine has AVX-512F and F16C.
-        #[inline(always)]
-        pub unsafe fn new() -> Avx512 {
-            Avx512(())
-        }
-    }
-
-    impl F16c {
-        /// # Safety
-        /// The machine has F16C.
-        #[inline(always)]
-        pub unsafe fn new() -> F16c {
-            F16c(())
-        }
-    }
-
-    impl Convert for F16c {
-        #[inline(always)]
-        fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B] {
-            let mut values = [0.0; B];
-            let mut at = 0;
-            while at + 8 <= B {
-                // SAFETY: eight entries from `at` on are within both arrays, and whoever made `self` vouched for F16C.
-                unsafe {
-                    let eight = _mm_loadu_si128(halves.as_ptr().add(at).cast());
-                    _mm256_storeu_ps(values.as_mut_ptr().add(at), _mm256_cvtph_ps(eight));
-                }
-                at += 8;
-            }
-            while at < B {
-                values[at] = halves[at].widen();
-                at += 1;
-            }
-            values
-        }
-
-        #[inline(always)]
-        fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B] {
-            let mut halves = [Half(0); B];
-            let mut at = 0;
-            while at + 8 <= B {
-                // SAFETY: as above.
-                unsafe {
-                    let eight = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(values.as_ptr().add(at)));
-                    _mm_storeu_si128(halves.as_mut_ptr().add(at).cast(), eight);
-                }
-                at += 8;
-            }
-            while at < B {
-                halves[at] = Half::narrow(values[at]);
-                at += 1;
-            }
-            halves
-        }
-    }
-
-    impl Convert for Avx512 {
-        #[inline(always)]
-        fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B] {
-            if !B.is_multiple_of(16) {
-                return F16c(()).widen(halves);
-            }
-            let mut values = [0.0; B];
-            let mut at = 0;
-            while at < B {
-                // SAFETY: sixteen entries from `at` on are within both arrays, and whoever made `self` vouched for
-                // AVX-512F.
-                unsafe {
-                    let sixteen = _mm256_loadu_si256(halves.as_ptr().add(at).cast());
-                    _mm512_storeu_ps(values.as_mut_ptr().add(at), _mm512_cvtph_ps(sixteen));
-                }
-                at += 16;
-            }
-            values
-        }
-
-        #[inline(always)]
-        fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B] {
-            if !B.is_multiple_of(16) {
-                return F16c(()).narrow(values);
-            }
-            let mut halves = [Half(0); B];
-            let mut at = 0;
-            while at < B {
-                // SAFETY: as above.
-                unsafe {
-                    let sixteen =
-                        _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(values.as_ptr().add(at)));
-                    _mm256_storeu_si256(halves.as_mut_ptr().add(at).cast(), sixteen);
-                }
-                at += 16;
-            }
-            halves
-        }
     }
 }
 
@@ -345,6 +231,7 @@ impl Entry for Half {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
 
     /// Halves all, and floats of every exponent with the fractions around which rounding turns.
     fn floats() -> Vec<f32> {
@@ -381,35 +268,35 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn the_portable_conversions_have_the_bits_of_the_instructions() {
-        #[target_feature(enable = "f16c,avx2")]
-        fn f16c(check: fn(x86::F16c)) {
-            // SAFETY: this function is compiled for F16C.
-            check(unsafe { x86::F16c::new() });
-        }
-        #[target_feature(enable = "f16c,avx2,avx512f")]
-        fn avx512(check: fn(x86::Avx512)) {
-            // SAFETY: this function is compiled for AVX-512F.
-            check(unsafe { x86::Avx512::new() });
-        }
-        fn check(convert: impl Convert) {
-            let bits = |values: [f32; 16]| values.map(f32::to_bits);
-            let halves: Vec<Half> = (0..=u16::MAX).map(Half).collect();
-            for halves in halves.as_chunks::<16>().0 {
-                assert_eq!(bits(convert.widen(halves)), bits(Portable.widen(halves)));
-            }
-            for values in floats().as_chunks::<16>().0 {
-                assert_eq!(convert.narrow(values), Portable.narrow(values), "{values:?}");
+    fn conversions_have_the_same_bits_at_every_level() {
+        simd! {
+            fn widened[convert: Convert](halves: &[[Half; 16]]) -> Vec<[f32; 16]> {
+                halves.iter().map(|halves| convert.widen(halves)).collect()
             }
         }
-        if std::is_x86_feature_detected!("f16c") && std::is_x86_feature_detected!("avx2") {
-            // SAFETY: just found.
-            unsafe { f16c(check) };
-            if std::is_x86_feature_detected!("avx512f") {
-                // SAFETY: just found.
-                unsafe { avx512(check) };
+        simd! {
+            fn narrowed[convert: Convert](values: &[[f32; 16]]) -> Vec<[Half; 16]> {
+                values.iter().map(|values| convert.narrow(values)).collect()
             }
         }
+        let (halves, floats) = ((0..=u16::MAX).map(Half).collect::<Vec<_>>(), floats());
+        let converted = || {
+            let wide = widened(halves.as_chunks().0).into_iter().flatten().map(f32::to_bits);
+            let narrow = narrowed(floats.as_chunks().0).into_iter().flatten().map(|half| u32::from(half.0));
+            wide.chain(narrow).collect::<Vec<u32>>()
+        };
+        assert_same_bits_at_every_level(converted);
+    }
+
+    #[test]
+    fn rows_are_narrowed_alike_at_every_level() {
+        let floats: Vec<f32> = floats().into_iter().filter(|value| value.is_finite()).take(1 << 16).collect();
+        let right: Vec<f32> = (0..1 << 12).map(|row| 1.0 / (1.0 + row as f32)).collect();
+        assert_same_bits_at_every_level(|| {
+            let scale = scale_of(&floats).expect("finite numbers");
+            let mut halves = AlignedVec::default();
+            narrow(&floats, &right, scale, &mut halves);
+            (scale, halves.iter().map(|half| u32::from(half.0)).collect::<Vec<_>>())
+        });
     }
 }

@@ -13,6 +13,7 @@ pub mod incidence;
 pub(crate) mod logistic;
 mod matrix;
 mod normalize;
+mod prefetch;
 mod rows;
 pub(crate) mod softmax;
 pub mod sort;
@@ -21,6 +22,7 @@ mod transposed_product;
 
 pub use matrix::Matrix;
 pub(crate) use normalize::{normalize_rows, project_rows, row_length};
+pub(crate) use prefetch::{prefetch, prefetch_line};
 pub(crate) use rows::{
     ROWS_PER_TASK, WORTH_A_THREAD, column_sums, for_row_blocks, for_two_row_blocks, look_up, look_up_into, rows_of,
     sum_over_row_blocks,
@@ -94,21 +96,4 @@ pub(crate) use for_column_blocks;
 #[inline(always)]
 pub(crate) fn entries<const B: usize>(slice: &[f32], start: usize) -> &[f32; B] {
     slice[start..][..B].try_into().expect("a slice of B entries")
-}
-
-/// Has the memory bring `count` entries from `start` on, which are read soon.
-#[inline(always)]
-pub(crate) fn prefetch<T>(entries: &[T], start: usize, count: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let mut at = 0;
-        while at < count {
-            // SAFETY: a hint, which reads nothing and may name any address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(entries.as_ptr().wrapping_add(start + at).cast()) };
-            at += 64 / size_of::<T>();
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (entries, start, count);
 }

@@ -70,3 +70,23 @@ simd! {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        for width in [1, 7, 32, 64, 95] {
+            let x = Matrix::from_fn(700, width, |i, c| ((i * 31 + c * 17) % 1013) as f32 * 0.0021 - 1.0);
+            assert_same_bits_at_every_level(|| {
+                let (mut y, mut scales) = (Matrix::default(), Vec::new());
+                normalize_rows(&x, &mut y, &mut scales);
+                let mut gradient = x.clone();
+                project_rows(&y, &scales, 0, gradient.data_mut());
+                (y, gradient)
+            });
+        }
+    }
+}

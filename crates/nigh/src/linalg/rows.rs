@@ -129,3 +129,21 @@ pub(crate) fn look_up_into(table: &Matrix, ids: &[u32], output: &mut Matrix) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
+
+    #[test]
+    fn column_sums_have_the_same_bits_at_every_level() {
+        for width in [1, 7, 64, 95] {
+            let x = Matrix::from_fn(3000, width, |i, c| ((i * 31 + c * 17) % 1013) as f32 * 0.0021 - 1.0);
+            assert_same_bits_at_every_level(|| {
+                let mut sums = vec![0.0; width];
+                column_sums(&x, &mut sums, &mut Vec::new());
+                sums
+            });
+        }
+    }
+}

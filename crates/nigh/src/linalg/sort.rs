@@ -102,6 +102,7 @@ fn network(length: usize) -> Vec<[u8; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use proptest::prelude::*;
 
     #[test]
@@ -140,5 +141,16 @@ mod tests {
             sort_rows(&mut values, &ends);
             prop_assert!(values == expected);
         }
+    }
+
+    #[test]
+    fn every_level_sorts_alike() {
+        let ends: Vec<u32> = (0..4000u32).map(|row| (row + 1) * 37).collect();
+        let values: Vec<u32> = (0..4000 * 37u32).map(|at| at.wrapping_mul(0x9E37_79B9)).collect();
+        assert_same_bits_at_every_level(|| {
+            let mut values = values.clone();
+            sort_rows(&mut values, &ends);
+            values
+        });
     }
 }

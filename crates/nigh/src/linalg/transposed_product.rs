@@ -1,6 +1,7 @@
 //! `Xᵀ G` over many rows, on all threads.
 
-use super::gemm::{InstructionSet, multiply_transposed};
+use super::dispatch::Level;
+use super::gemm::multiply_transposed;
 use super::{Matrix, ROWS_PER_TASK, WORTH_A_THREAD, for_row_blocks, rows_of};
 use rayon::prelude::*;
 
@@ -19,11 +20,11 @@ pub(crate) fn transposed_product(x: &Matrix, g: &Matrix, dw: &mut [f32], scratch
     let most_blocks = (LARGEST_SCRATCH / length).clamp(1, 64);
     let rows_per_block = (4 * ROWS_PER_TASK).max(num_rows.div_ceil(most_blocks));
     let num_blocks = num_rows.div_ceil(rows_per_block);
-    let set = InstructionSet::best();
+    let level = Level::current();
     let strip_of = |first_row: usize, first_col: usize, sum: &mut [f32]| {
         let count = rows_per_block.min(num_rows - first_row);
         multiply_transposed(
-            set,
+            level,
             rows_of(x, first_row, count),
             cols,
             first_col,

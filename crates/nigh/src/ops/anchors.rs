@@ -590,6 +590,7 @@ simd! {
 mod tests {
     use super::*;
     use crate::dataset::generate::{self, PowerLaw};
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::seeds::Seeds;
     use crate::tape::{Tape, Var, Weights, check_gradients};
 
@@ -797,5 +798,18 @@ mod tests {
         };
         let one = on(1);
         assert!([2, 4].into_iter().all(|num_threads| on(num_threads) == one));
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let graph = generate::communities(6, 20, 0.05, 3).graph;
+        for width in [5, 16, 40] {
+            let inputs = inputs(120, width);
+            assert_same_bits_at_every_level(|| {
+                let position = Position::new(anchors(graph.clone(), None), 40);
+                let structure = Structure::new(anchors(graph.clone(), None));
+                (run(position, &inputs, &pass(0)), run(structure, &inputs[..3], &pass(0)))
+            });
+        }
     }
 }

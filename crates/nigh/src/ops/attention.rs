@@ -670,6 +670,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::tape::{check_gradients, value_and_gradients};
 
     fn graph() -> Operator {
@@ -706,5 +707,18 @@ mod tests {
         let (y, _) = value_and_gradients(&mut Attention::new(operator, 4).dropping(0.6, "a"), &inputs);
         assert!(y.row(0).iter().all(|y| (y - 1.0).abs() < 0.25), "{:?}", y.row(0));
         assert!(y.row(0).windows(2).all(|heads| heads[0] != heads[1]));
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let (graph, _) = Graph::from_edges(300, &(1..900).map(|i| [i % 300, i * 7 % 300]).collect::<Vec<_>>()).unwrap();
+        let operator = Operator::symmetric(graph.into());
+        let filled = |rows, cols| Matrix::from_fn(rows, cols, |i, c| ((i * 31 + c * 17) % 101) as f32 * 0.02 - 1.0);
+        for (heads, width) in [(1, 5), (2, 36), (4, 32)] {
+            let inputs = [filled(300, width), filled(1, width), filled(1, width), filled(1, width)];
+            assert_same_bits_at_every_level(|| {
+                value_and_gradients(&mut Attention::new(operator.clone(), heads).dropping(0.4, "a"), &inputs)
+            });
+        }
     }
 }

@@ -244,6 +244,7 @@ fn relu(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::tape::{check_gradients, value_and_gradients};
 
     #[test]
@@ -263,5 +264,15 @@ mod tests {
             let mean = y.data().iter().sum::<f32>() / y.data().len() as f32;
             assert!((mean - 1.0).abs() < 0.04, "{mean}");
         }
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let x = Matrix::from_fn(300, 45, |i, c| ((i * 31 + c * 17) % 101) as f32 - 50.0);
+        assert_same_bits_at_every_level(|| {
+            let inputs = std::slice::from_ref(&x);
+            let plain = value_and_gradients(&mut Dropout::new(0.3, "a"), inputs);
+            (plain, value_and_gradients(&mut ReluDropout::new(0.3, "a"), inputs))
+        });
     }
 }

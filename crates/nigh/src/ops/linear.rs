@@ -1,6 +1,7 @@
 //! `Y = [X_1, X_2, ...] W + b` without ever writing the concatenation, and the concatenation where it is the result.
 
-use crate::linalg::gemm::{InstructionSet, Packed, Start};
+use crate::linalg::dispatch::Level;
+use crate::linalg::gemm::{Addend, Packed};
 use crate::linalg::{Matrix, column_sums, for_row_blocks, rows_of, transposed_product};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
@@ -15,7 +16,7 @@ pub struct Linear {
 impl Linear {
     /// A linear map of `num_branches` matrices side by side.
     pub fn new(num_branches: usize) -> Linear {
-        Linear { num_branches, packed: Packed::new(InstructionSet::best()), scratch: Vec::new() }
+        Linear { num_branches, packed: Packed::new(Level::current()), scratch: Vec::new() }
     }
 }
 
@@ -33,12 +34,12 @@ impl Operation for Linear {
         packed.pack(w.data(), w.shape());
         for_row_blocks(output.data_mut(), width, width * w.rows(), |first, y| {
             let mut above = 0;
-            let mut start = bias.map_or(Start::Zero, Start::Row);
+            let mut addend = bias.map_or(Addend::Zero, Addend::Row);
             for branch in 0..num_branches {
                 let x = inputs.get(branch);
-                packed.multiply(rows_of(x, first, y.len() / width), above, x.cols(), start, y);
+                packed.multiply(rows_of(x, first, y.len() / width), above, x.cols(), addend, y);
                 above += x.cols();
-                start = Start::Present;
+                addend = Addend::Present;
             }
         });
     }
@@ -56,7 +57,7 @@ impl Operation for Linear {
                 dx.reshape(x.rows(), cols);
                 packed.pack_transposed(rows_of(w, above, cols), [cols, width]);
                 for_row_blocks(dx.data_mut(), cols, width * cols, |first, dx| {
-                    packed.multiply(rows_of(gradient, first, dx.len() / cols), 0, width, Start::Zero, dx);
+                    packed.multiply(rows_of(gradient, first, dx.len() / cols), 0, width, Addend::Zero, dx);
                 });
             }
             // dW_b = X_b^T G.

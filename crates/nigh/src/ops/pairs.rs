@@ -299,6 +299,7 @@ fn add_products<const B: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::tape::check_loss_gradient;
 
     /// A repeated pair, a pair with itself and a node that nobody asks about.
@@ -391,5 +392,32 @@ mod tests {
             hadamard_gradient(h, &incidence, &upstream, gradient);
             product.data().iter().zip(upstream.data()).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
         });
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let positive: Vec<[u32; 2]> = (0..900).map(|p| [p * 7 % 90, p * 11 % 90]).collect();
+        let negative: Vec<[u32; 2]> = (0..900).map(|p| [p * 13 % 90, p * 17 % 90]).collect();
+        for width in [3, 32, 40, 64] {
+            let h = Matrix::from_fn(90, width, |i, c| ((i * 7 + c * 5) % 11) as f32 * 0.1 - 0.45);
+            for scale in [Scale::Raw, Scale::Unit] {
+                assert_same_bits_at_every_level(|| {
+                    let (mut loss, mut gradient, mut scored) = (PairLoss::default(), Matrix::default(), Vec::new());
+                    loss.positive.rebuild(90, &positive);
+                    loss.negative.rebuild(90, &negative);
+                    let found = loss.loss(&h, scale, &mut gradient);
+                    scores(&h, &positive, scale, &mut scored);
+                    ((found, gradient), scored)
+                });
+            }
+            assert_same_bits_at_every_level(|| {
+                let (mut product, mut gradient) = (Matrix::default(), Matrix::default());
+                let mut incidence = Incidence::with_pairs();
+                incidence.rebuild(90, &positive);
+                hadamard(&h, &positive, &mut product);
+                hadamard_gradient(&h, &incidence, &product, &mut gradient);
+                (product, gradient)
+            });
+        }
     }
 }

@@ -156,6 +156,7 @@ impl Operation for SparseProduct {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::ops::dropout::Dropout;
     use crate::tape::{check_gradients, value_and_gradients};
 
@@ -188,5 +189,22 @@ mod tests {
         let (sparse, _) = value_and_gradients(&mut SparseProduct::new(f.into()), std::slice::from_ref(&w));
         let (expected, _) = value_and_gradients(&mut super::super::linear::Linear::new(1), &[dense, w]);
         assert_eq!(sparse, expected);
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let row = |i: u32| {
+            let columns = (0..60).filter(|c| (i * 7 + c * 13) % 11 < 3);
+            columns.map(|c| (c, (i + c) as f32 * 0.37 - 9.0)).collect::<Vec<_>>()
+        };
+        let f = Arc::new(SparseMatrix::from_rows(&(0..400).map(row).collect::<Vec<_>>(), 60));
+        for width in [5, 32, 79] {
+            let w = [Matrix::from_fn(60, width, |i, c| ((i * 5 + c * 3) % 17) as f32 * 0.1 - 0.8)];
+            assert_same_bits_at_every_level(|| {
+                let whole = value_and_gradients(&mut SparseProduct::new(f.clone()), &w);
+                let mut masked = SparseProduct::new(f.clone()).masked(Mask::new(0.4, "a"));
+                (whole, value_and_gradients(&mut masked, &w))
+            });
+        }
     }
 }

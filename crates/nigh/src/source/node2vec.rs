@@ -391,6 +391,7 @@ fn sigmoid(s: f32) -> f32 {
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
 
     fn vectors(settings: Node2Vec, graph: &Graph, dim: usize, seed: u64) -> Matrix {
         settings.vectors(graph, dim, Seeds::new(seed), &mut |_, _| {})
@@ -542,5 +543,12 @@ mod tests {
             let slope = (objective(&x, &nudged(&y, at, 1e-2)) - objective(&x, &nudged(&y, at, -1e-2))) / 2e-2;
             assert!((slope - f64::from(moved_y[at] - y[at])).abs() < 1e-3, "y {at}: {slope}");
         }
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let graph = generate::communities(5, 20, 0.05, 1).graph;
+        let settings = Node2Vec { walks_per_node: 2, walk_length: 20, ..Node2Vec::default() };
+        assert_same_bits_at_every_level(|| vectors(settings, &graph, 20, 5));
     }
 }

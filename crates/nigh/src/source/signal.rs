@@ -216,6 +216,7 @@ fn sin_cos_of_turn(share: f32) -> (f32, f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::seeds::{Purpose, Seeds};
 
     #[test]
@@ -256,6 +257,17 @@ mod tests {
             let share = e.data().iter().filter(|x| x.abs() > beyond).count() as f32 / 200_000.0;
             let deviation = (expected * (1.0 - expected) / 200_000.0).sqrt();
             assert!((share - expected).abs() < 5.0 * deviation, "{beyond}: {share}");
+        }
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let nodes: Vec<u32> = (0..700).collect();
+        for &signal in Signal::ALL {
+            for columns in [0..32, 3..10] {
+                let stream = Seeds::new(4).stream(Purpose::Signal, &[0]);
+                assert_same_bits_at_every_level(|| signal.matrix(stream, &nodes, columns.clone(), 0.25));
+            }
         }
     }
 }
