@@ -6,7 +6,7 @@ use crate::linalg::dispatch::simd;
 use crate::linalg::half::{self, Convert, Entry, Half, Storage};
 use crate::linalg::{CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, prefetch};
 
-/// What the hops pass through, kept for the next time.
+/// Storage between hops, reused by the next call.
 #[derive(Debug, Default)]
 pub(crate) struct HopBuffers {
     single: Matrix,
@@ -44,7 +44,7 @@ pub(crate) fn apply_hops(
     assert_eq!(rows, operator.graph().num_nodes(), "one row per node");
     y.reshape(rows, width);
     buffers.single.reshape(rows, width);
-    // The last hop has to land in `y`, so the first one does when their number is odd.
+    // The last hop has to end in `y`, so the first one does if their number is odd.
     let (mut from, mut to) = (&mut buffers.single, y);
     if hops.is_multiple_of(2) {
         std::mem::swap(&mut from, &mut to);
@@ -65,8 +65,8 @@ pub(crate) fn apply_hops(
     }
 }
 
-/// The width with which rows are made of whole vectors. Others would be gathered in pieces, the neighbours anew for each,
-/// and begin anywhere in a cache line.
+/// The width at which rows are whole vectors. Rows of other widths would be gathered in pieces, with all neighbours read for
+/// each, and would not start at cache lines.
 fn whole_vectors(width: usize) -> usize {
     match width {
         0 => 0,
@@ -75,7 +75,7 @@ fn whole_vectors(width: usize) -> usize {
     }
 }
 
-/// The first columns of `x`, or zeros behind them, and `b` added.
+/// The first columns of `x`, or all of them padded with zeros; then `b` added.
 fn copy_columns(x: &Matrix, width: usize, bias: &[f32], y: &mut Matrix) {
     y.reshape(x.rows(), width);
     let kept = width.min(x.cols());
@@ -88,8 +88,8 @@ fn copy_columns(x: &Matrix, width: usize, bias: &[f32], y: &mut Matrix) {
     });
 }
 
-/// Edges per node from which on `diag(r)` goes into the rows before they are read, once for all who read them. The sums are
-/// the same to the last bit.
+/// From so many edges per node on, rows are multiplied by `diag(r)` once before they are read, not at every edge. The sums
+/// are the same to the last bit.
 const WORTH_A_PASS: usize = 16;
 
 simd! {
@@ -107,7 +107,7 @@ fn add_bias(row: &mut [f32], bias: &[f32]) {
 }
 
 /// As `apply_hops`, with every row that is read stored in halves. Entries are scaled by a power of two, which rounds
-/// nothing, to where halves are dense. Says whether all of them stayed in range; if not, `y` means nothing.
+/// nothing, to where halves are dense. Returns whether all of them stayed in range; if not, `y` is unspecified.
 fn apply_half_hops(
     operator: &Operator,
     hops: usize,
@@ -139,12 +139,11 @@ pub(crate) fn apply_rows(operator: &Operator, x: &Matrix, bias: &[f32], y: &mut 
     Hop { bias, ..Hop::new(operator, x.data(), x.cols()) }.run(y.data_mut());
 }
 
-/// Edges between the one that is added and the one whose row is asked for, times the bytes of an entry: about as long as
-/// memory takes to answer.
+/// How many edges ahead rows are prefetched, times the bytes of an entry: about the latency of memory.
 const AHEAD: usize = 16 * size_of::<f32>();
 
-/// Multiplications worth a task of their own. Tasks are cut where the edges are halved, so that hubs do not make one of
-/// them late; where exactly changes no sum, because a row is never cut.
+/// Multiplications of a task. Tasks are split where the edges are halved, so that hubs do not delay one of them. Where
+/// exactly changes no sum, because a row is never split.
 const TASK: usize = 1 << 16;
 
 /// One hop from rows of `S`.
@@ -165,12 +164,12 @@ struct Hop<'a, S> {
 
 impl<S: Entry> Hop<'_, S> {
     fn new<'a>(operator: &'a Operator, x: &'a [S], width: usize) -> Hop<'a, S> {
-        // Ahead of all edges there is nothing to ask for.
+        // Beyond all edges there is nothing to prefetch.
         let ahead = if size_of_val(x) > CACHED_BYTES { AHEAD / size_of::<S>() } else { usize::MAX >> 1 };
         Hop { operator, x, width, is_scaled: false, scales: false, factor: 1.0, bias: &[], ahead }
     }
 
-    /// Computes all rows; says whether an entry is beyond the range of `D`.
+    /// Computes all rows; returns whether an entry is beyond the range of `D`.
     fn run<D: Entry>(&self, y: &mut [D]) -> bool {
         !y.is_empty() && self.divide(0, y)
     }
@@ -197,7 +196,7 @@ impl<S: Entry> Hop<'_, S> {
 }
 
 simd! {
-    /// The rows from `first` on; says whether an entry is beyond the range of `D`.
+    /// The rows from `first` on; returns whether an entry is beyond the range of `D`.
     fn gather<S: Entry, D: Entry>[convert: Convert](hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
         let mut overflows = false;
         for (at, y) in y.chunks_exact_mut(hop.width).enumerate() {
@@ -282,7 +281,7 @@ fn add_scaled<const B: usize>(sum: &mut [f32; B], r: f32, x: [f32; B]) {
     }
 }
 
-/// Has the memory bring `B` columns of the neighbour at an edge that comes later, in this row or in those behind it.
+/// Prefetches `B` columns of the neighbour at a later edge, of this row or one after it.
 #[inline(always)]
 fn prefetch_row<const B: usize>(hop: &Hop<'_, impl Entry>, neighbours: &[u32], edge: usize, column: usize) {
     if let Some(&j) = neighbours.get(edge) {
@@ -324,10 +323,10 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_is_the_sum_over_neighbours_whatever_is_asked_for_ahead() {
+    fn a_hop_is_the_sum_over_neighbours_with_and_without_prefetching() {
         for operator in [weighted(), Operator::symmetric(weighted().graph().with_edges(&[[0, 1]]).into())] {
             let graph = operator.graph().clone();
-            // Beyond what stays near, so that rows are asked for ahead, past the end of the last row as well.
+            // Larger than the cache, so that rows are prefetched, past the end of the last row as well.
             let x = filled(3_001, 104);
             let y = operator.propagate(x.clone(), 1);
             for i in (0..3_001).step_by(97).chain([3_000]) {
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_halves_can_not_hold_goes_through_floats() {
+    fn what_overflows_halves_is_computed_in_single_precision() {
         // Sums over a hub of 3,000 leaves grow past 65,504 times the largest entry in three hops.
         let star: Vec<[u32; 2]> = (1..3_001).map(|leaf| [0, leaf]).collect();
         let operator = Operator::adjacency(Graph::from_edges(3_001, &star).unwrap().0.into());

@@ -70,10 +70,10 @@ impl WalkRow {
 /// `max_i |a_i|`, exactly.
 ///
 /// The spectral norm of `Ã` is at most one, so `|(Ã^k)_i|` falls as `k` grows and bounds every longer row. Rows are
-/// lengthened one step at a time, those with the largest bound first; when the largest of all is as long as asked for, no
-/// other can exceed it.
+/// lengthened one step at a time, those with the largest bound first; once the largest has `hops` steps, no other can exceed
+/// it.
 pub fn max_row_norm(operator: &Operator, hops: usize) -> f64 {
-    /// Lengthened together, on all threads.
+    /// Rows lengthened in parallel.
     const TOGETHER: usize = 256;
     let mut rows: BinaryHeap<(Bound, Reverse<u32>, usize)> =
         (0..operator.graph().num_nodes() as u32).map(|node| (Bound(1.0), Reverse(node), 0)).collect();

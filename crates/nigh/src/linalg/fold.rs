@@ -1,5 +1,5 @@
-//! Many inner products at once: their partial sums, sixteen lanes each, are added up sixteen products at a time, so that
-//! every addition works on whole vectors. The order of additions is that of `dot`.
+//! Sums of lanes for sixteen inner products at a time, so that every addition works on whole vectors. The order of additions
+//! is that of `dot`.
 
 #[cfg(all(target_arch = "x86_64", not(nigh_portable)))]
 mod x86;
@@ -76,7 +76,7 @@ mod tests {
     use crate::linalg::dispatch::testing::at_every_level;
 
     #[test]
-    fn every_instruction_set_adds_in_the_order_of_one_sum_alone() {
+    fn every_level_adds_in_the_order_of_one_sum_alone() {
         for count in [0, 1, 15, 16, 17, 48, 50] {
             let number = |k: usize, lane: usize| ((k * 31 + lane * 17) % 29) as f32 * 0.37 - 4.1;
             let parts: Vec<[f32; LANES]> = (0..count).map(|k| std::array::from_fn(|lane| number(k, lane))).collect();

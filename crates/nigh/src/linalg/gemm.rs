@@ -1,10 +1,10 @@
 //! Dense products `A B`, `A Bᵀ` and `Aᵀ B` in tiles that stay in registers, on the calling thread.
 //!
-//! An entry of a product is one chain `y = y + a b` in the order of the inner dimension, whatever tile it falls into, however
-//! tall the block of rows is that it is computed with. Vectors run along the columns, so no sum is ever cut into lanes.
-//! AVX-512 and AVX2 round once per step, the portable version twice: last bits may differ between machines.
+//! An entry of a product is one chain `y = y + a b` in the order of the inner dimension, in any tile and any block of rows.
+//! Vectors run along the columns, so no sum is split into lanes. AVX-512 and AVX2 round once per step and give the same bits;
+//! the portable version rounds twice, so its last digits may differ.
 
-// Iterators with closures are compiled apart, without the vector instructions.
+// A closure would be compiled on its own, without the vector instructions.
 #![allow(clippy::needless_range_loop)]
 
 #[cfg(all(target_arch = "x86_64", not(nigh_portable)))]
@@ -13,16 +13,16 @@ mod x86;
 use super::dispatch::{Level, by_level};
 use super::prefetch_line;
 
-/// How much of the inner dimension is taken at a time: a panel of 32 columns then fits into the first cache.
+/// Length of the inner dimension per pass: a panel of 32 columns then fits the first cache.
 const INNER: usize = 256;
 
-/// About how many entries of a wide matrix are visited panel by panel, so that they are still in the cache.
+/// About how many entries of a wide matrix are visited panel by panel, so that they stay in the cache.
 const CACHED_ENTRIES: usize = 1 << 16;
 
-/// The widest panel of any instruction set.
+/// The widest panel of any level.
 const WIDEST: usize = 32;
 
-/// Numbers in a line of the cache.
+/// Numbers in a cache line.
 const LINE: usize = 16;
 
 /// What a product is added to.
@@ -41,31 +41,31 @@ fn lanes_of(level: Level) -> usize {
     by_level!(level, Avx512(_) => x86::Vector16::COUNT, Avx2(_) => x86::Vector8::COUNT, Portable => Vector4::COUNT)
 }
 
-/// The right factor of many products, laid out as they read it: panels of two vectors' width, one below the other. Columns
-/// that are missing in the last are zero, and it is one vector wide where that is enough.
+/// The right factor of many products in the layout that they read: panels two vectors wide, one after the other. The last
+/// is padded with zero columns, and is one vector wide where that is enough.
 #[derive(Debug)]
 pub(crate) struct Packed {
     level: Level,
     inner: usize,
     width: usize,
-    /// Panels begin at a line of the cache, at `first`.
+    /// Panels start at `first`, a cache line.
     data: Vec<f32>,
     first: usize,
 }
 
 impl Packed {
-    /// Holds nothing yet.
+    /// Empty.
     pub(crate) fn new(level: Level) -> Packed {
         Packed { level, inner: 0, width: 0, data: Vec::new(), first: 0 }
     }
 
-    /// Takes `B`, `inner × width` and row-major.
+    /// Packs `B`, `inner × width` and row-major.
     pub(crate) fn pack(&mut self, b: &[f32], [inner, width]: [usize; 2]) {
         assert_eq!(b.len(), inner * width);
         self.fill(inner, width, |p, first, row| row.copy_from_slice(&b[p * width + first..][..row.len()]));
     }
 
-    /// Takes `Bᵀ`, where `B` is `width × inner` and row-major.
+    /// Packs `Bᵀ`, where `B` is `width × inner` and row-major.
     pub(crate) fn pack_transposed(&mut self, b: &[f32], [width, inner]: [usize; 2]) {
         assert_eq!(b.len(), inner * width);
         self.fill(inner, width, |p, first, row| {
@@ -78,7 +78,7 @@ impl Packed {
         let lanes = lanes_of(self.level);
         (self.inner, self.width) = (inner, width);
         self.data.resize(inner * width.next_multiple_of(lanes) + LINE, 0.0);
-        // The allocator promises the alignment of a number only. Where it can't be told, any start will do.
+        // The allocator aligns to a number only. If the offset is not known, any start is right, only slower.
         self.first = Some(self.data.as_ptr().align_offset(4 * LINE)).filter(|&first| first < LINE).unwrap_or(0);
         for first in (0..width).step_by(2 * lanes) {
             let used = (2 * lanes).min(width - first);
@@ -147,7 +147,7 @@ pub(crate) fn multiply_transposed(
 /// A vector register.
 ///
 /// # Safety
-/// The machine must have the instructions, and pointers be good for as many numbers as are read or written there.
+/// The machine must have the instructions, and pointers must be valid for the numbers that are read or written.
 trait Vector: Copy {
     const COUNT: usize;
 
@@ -166,7 +166,7 @@ trait Vector: Copy {
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
 }
 
-/// What the baseline of every machine that we know adds at once.
+/// Four numbers, which the baseline of common machines adds at once.
 #[derive(Clone, Copy)]
 struct Vector4([f32; 4]);
 
@@ -180,7 +180,7 @@ impl Vector for Vector4 {
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Vector4 {
-        // SAFETY: what the trait asks of the caller is what is read or written here.
+        // SAFETY: the caller of the trait guarantees the numbers that are read or written.
         Vector4(unsafe { from.cast::<[f32; 4]>().read_unaligned() })
     }
 
@@ -188,7 +188,7 @@ impl Vector for Vector4 {
     unsafe fn load_first(from: *const f32, count: usize) -> Vector4 {
         let mut all = [0.0; 4];
         for (lane, entry) in all.iter_mut().enumerate().take(count) {
-            // SAFETY: what the trait asks of the caller is what is read or written here.
+            // SAFETY: the caller of the trait guarantees the numbers that are read or written.
             *entry = unsafe { *from.add(lane) };
         }
         Vector4(all)
@@ -196,14 +196,14 @@ impl Vector for Vector4 {
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: what the trait asks of the caller is what is read or written here.
+        // SAFETY: the caller of the trait guarantees the numbers that are read or written.
         unsafe { to.cast::<[f32; 4]>().write_unaligned(self.0) }
     }
 
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, count: usize) {
         for (lane, &entry) in self.0.iter().enumerate().take(count) {
-            // SAFETY: what the trait asks of the caller is what is read or written here.
+            // SAFETY: the caller of the trait guarantees the numbers that are read or written.
             unsafe { *to.add(lane) = entry };
         }
     }
@@ -233,7 +233,7 @@ unsafe fn multiply<V: Vector, const FULL: usize>(
     let cached_rows = (CACHED_ENTRIES / width).max(1).next_multiple_of(FULL);
     for top in (0..rows).step_by(cached_rows) {
         let mut inner = 0;
-        // Once without any columns too: the addend has to be written.
+        // Once even without columns: the addend has to be written.
         while inner < cols.max(1) {
             let depth = INNER.min(cols - inner);
             let addend = if inner == 0 { addend } else { Addend::Present };
@@ -264,7 +264,7 @@ unsafe fn multiply_transposed_by<V: Vector, const FULL: usize>(
     width: usize,
     y: &mut [f32],
 ) {
-    /// Rows of `G` under each other: at their distance in `G`, many of them would share a place in the cache.
+    /// A compact copy of rows of `G`: at their stride in `G`, many of them would map to the same cache set.
     #[repr(align(64))]
     struct Panel([f32; INNER * WIDEST]);
     let mut copy = Panel([0.0; INNER * WIDEST]);
@@ -274,7 +274,7 @@ unsafe fn multiply_transposed_by<V: Vector, const FULL: usize>(
     while top < rows {
         let depth = cached_rows.min(rows - top);
         if x_cols >= 128 {
-            // Tiles go down the columns; the memory is read faster along the rows.
+            // Tiles read down the columns; memory is faster along the rows.
             for row in x[top * x_cols..].chunks(x_cols).take(depth) {
                 for line in row[..cols.min(row.len())].chunks(LINE) {
                     prefetch_line(line);
@@ -378,7 +378,7 @@ impl Strip {
     /// `ROWS` rows of the result from `row` on, `VECTORS` vectors wide.
     ///
     /// # Safety
-    /// The machine has the instructions of `V`; the rows lie in `a` and `y`, and the panel is `VECTORS` vectors wide.
+    /// The machine has the instructions of `V`; the rows are within `a` and `y`, and the panel is `VECTORS` vectors wide.
     #[inline(always)]
     unsafe fn tile<V: Vector, const ROWS: usize, const VECTORS: usize, const DOWN: bool>(
         self,
@@ -452,7 +452,7 @@ mod tests {
 
     const SIDES: [usize; 15] = [0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257];
 
-    /// Entries of both signs without a pattern that a wrong index could meet by chance.
+    /// Entries of both signs without a pattern that a wrong index could reproduce.
     fn matrix(rows: usize, cols: usize, salt: u32) -> Matrix {
         Matrix::from_fn(rows, cols, |i, c| {
             let mixed = (i as u32 * 7919 + c as u32 * 104_729 + salt).wrapping_mul(2_654_435_761);
@@ -483,7 +483,7 @@ mod tests {
         }
     }
 
-    /// All three products of one shape, with every instruction set of this machine.
+    /// All three products of one shape, at every level of this machine.
     fn check(rows: usize, inner: usize, width: usize) {
         let (a, b) = (matrix(rows, inner, 1), matrix(inner, width, 2));
         let (bias, before) = (matrix(1, width, 3), matrix(rows, width, 4));
@@ -519,7 +519,7 @@ mod tests {
     fn every_product_agrees_with_a_naive_one_on_awkward_shapes() {
         for rows in SIDES {
             for inner in SIDES {
-                // The largest sides together take time and show nothing new.
+                // All of the largest sides together take long and cover nothing new.
                 for width in SIDES.into_iter().filter(|&width| rows * inner * width <= 1 << 19) {
                     check(rows, inner, width);
                 }
@@ -536,7 +536,7 @@ mod tests {
         }
 
         #[test]
-        fn a_row_does_not_know_where_it_stands(first in 0..30usize, count in 1..30usize, width in 1..70usize) {
+        fn a_row_is_the_same_wherever_it_stands(first in 0..30usize, count in 1..30usize, width in 1..70usize) {
             let (a, b) = (matrix(60, 300, 5), matrix(300, width, 6));
             for level in Level::available() {
                 let mut packed = Packed::new(level);
@@ -556,7 +556,7 @@ mod tests {
         }
 
         #[test]
-        fn the_inner_dimension_may_come_in_pieces(cut in 0..300usize, width in 1..70usize) {
+        fn the_inner_dimension_may_be_split(cut in 0..300usize, width in 1..70usize) {
             let (a, b) = (matrix(20, 300, 7), matrix(300, width, 8));
             let left = Matrix::from_fn(20, cut, |i, c| a.row(i)[c]);
             let right = Matrix::from_fn(20, 300 - cut, |i, c| a.row(i)[cut + c]);

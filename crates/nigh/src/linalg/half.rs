@@ -1,4 +1,4 @@
-//! Half precision (IEEE 754 binary16) for what lies in memory between two hops; sums are always `f32`.
+//! Half precision (IEEE 754 binary16) as storage between two hops; sums are always `f32`.
 
 #[cfg(all(target_arch = "x86_64", not(nigh_portable)))]
 mod x86;
@@ -14,12 +14,12 @@ named! {
     pub enum Storage, "hop storage" {
         /// Four bytes per entry, nothing rounded.
         Single = "float32",
-        /// Two bytes per entry, rounded to eleven bits: less to read, where memory is what a hop waits for.
+        /// Two bytes per entry, rounded to eleven bits: faster where a hop is bound by memory.
         Half = "float16",
     }
 }
 
-/// How far a product that went through halves is from the one that did not.
+/// The error of a product that was stored in halves between hops.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StorageError {
@@ -30,7 +30,7 @@ pub struct StorageError {
 }
 
 impl StorageError {
-    /// Of `Y'` against `Y`; zero where there is nothing to be wrong about.
+    /// Of `Y'` against `Y`; zero if `Y` is zero.
     pub fn between(rounded: &[f32], exact: &[f32]) -> StorageError {
         let (mut squares, mut norm, mut most, mut largest) = (0.0, 0.0, 0f64, 0f64);
         for (&a, &b) in rounded.iter().zip(exact) {
@@ -44,7 +44,7 @@ impl StorageError {
         StorageError { frobenius: over(squares, norm).sqrt(), largest: over(most, largest) }
     }
 
-    /// The worse of two, figure by figure.
+    /// The larger of two, figure by figure.
     pub fn max(self, other: StorageError) -> StorageError {
         let (frobenius, largest) = (self.frobenius.max(other.frobenius), self.largest.max(other.largest));
         StorageError { frobenius, largest }
@@ -72,7 +72,7 @@ impl Half {
     pub fn widen(self) -> f32 {
         let (sign, magnitude) = (u32::from(self.0 & 0x8000) << 16, self.0 & 0x7fff);
         let bits = u32::from(magnitude) << 13;
-        // In place, the bits mean a number 2^112 times too small, subnormals included.
+        // As an `f32`, these bits are a number 2^112 times too small, subnormals included.
         let finite = (f32::from_bits(bits) * f32::from_bits((127 + 112) << 23)).to_bits();
         let quiet = if magnitude > INFINITE { 1 << 22 } else { 0 };
         f32::from_bits(sign | if magnitude >= INFINITE { 0x7f80_0000 | bits | quiet } else { finite })
@@ -83,9 +83,9 @@ impl Half {
     pub fn narrow(value: f32) -> Half {
         let bits = value.to_bits();
         let (sign, magnitude) = ((bits >> 16) as u16 & 0x8000, bits & 0x7fff_ffff);
-        // Half an ulp, less a trifle that the last kept bit makes up for where it is odd.
+        // Half a unit in the last place, less one bit, which an odd last kept bit adds back: ties go to even.
         let rounded = magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
-        // The last bit of 0.5 is the smallest half there is, so this addition rounds as it should.
+        // The last bit of 0.5 is the smallest half, so this addition rounds to a subnormal.
         let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
         let nan = 0x7e00 | (magnitude >> 13 & 0x3ff);
         Half(
@@ -136,11 +136,11 @@ impl Convert for Portable {
 /// Entries that one task converts.
 const BLOCK: usize = 1 << 14;
 
-/// The power of two that brings the largest magnitude to between 2^8 and 2^9: far from infinity, where hops may enlarge
-/// entries 127-fold, and with the full eleven bits down to 2^-22 of it. None if there is an entry that is no number.
+/// The power of two that brings the largest magnitude to between 2^8 and 2^9: hops may then enlarge entries 127-fold before
+/// they overflow, and entries down to 2^-22 of the largest keep eleven bits. None if an entry is infinite or NaN.
 pub(crate) fn scale_of(values: &[f32]) -> Option<f32> {
     let largest = values.par_chunks(BLOCK).map(largest_bits).max().unwrap_or(0);
-    // As bits, magnitudes are in order, and a NaN is above infinity.
+    // Magnitudes are ordered like their bits, and a NaN is above infinity.
     let exponent = (largest >> 23).max(9);
     (exponent < 255).then(|| f32::from_bits((127 + 8 + 127 - exponent) << 23))
 }
@@ -180,13 +180,13 @@ simd! {
     }
 }
 
-/// What lies in memory for a number: the number, or the half nearest to it.
+/// How a number is stored: as it is, or as the nearest half.
 pub(crate) trait Entry: Copy + Default + Send + Sync {
     /// As numbers.
     fn load<const B: usize>(block: &[Self; B], convert: impl Convert) -> [f32; B];
     /// From numbers.
     fn store<const B: usize>(values: [f32; B], convert: impl Convert) -> [Self; B];
-    /// Whether a number came out that this can not hold.
+    /// Whether an entry overflowed the range of the type.
     fn overflows(row: &[Self]) -> bool;
 }
 
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
 
-    /// Halves all, and floats of every exponent with the fractions around which rounding turns.
+    /// All halves, and floats of every exponent with the fractions around which rounding changes.
     fn floats() -> Vec<f32> {
         let fractions =
             (0..1u32 << 10).flat_map(|top| [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff].map(|low| top << 13 | low));

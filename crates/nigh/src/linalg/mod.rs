@@ -1,25 +1,27 @@
 //! Matrices and plain functions on slices. Every sum has one order, fixed by the shapes alone, so results have the same
 //! bits on any number of threads.
 
-// Lanes are counted: an iterator with a closure would be compiled apart, without the vectors of its caller.
+// Loops count lanes: a closure would be compiled on its own, without the vector instructions of its caller.
 #![allow(clippy::needless_range_loop)]
 
-pub mod aligned;
+pub(crate) mod aligned;
 pub(crate) mod dispatch;
 pub(crate) mod fold;
 pub(crate) mod gemm;
-pub mod half;
-pub mod incidence;
+pub(crate) mod half;
+pub(crate) mod incidence;
 pub(crate) mod logistic;
 mod matrix;
 mod normalize;
 mod prefetch;
 mod rows;
 pub(crate) mod softmax;
-pub mod sort;
+pub(crate) mod sort;
 pub(crate) mod sparse;
 mod transposed_product;
 
+pub use half::{Storage, StorageError};
+pub use incidence::Incidence;
 pub use matrix::Matrix;
 pub(crate) use normalize::{normalize_rows, project_rows, row_length};
 pub(crate) use prefetch::{prefetch, prefetch_line};
@@ -30,10 +32,10 @@ pub(crate) use rows::{
 pub use sparse::SparseMatrix;
 pub(crate) use transposed_product::transposed_product;
 
-/// Bytes that a core keeps in its own cache: rows of anything larger are prefetched.
+/// Bytes that fit the cache of a core: rows of anything larger are prefetched.
 pub(crate) const CACHED_BYTES: usize = 1 << 18;
 
-/// `<a, b>` in sixteen interleaved partial sums: the compiler can use vectors, and the order stays the same.
+/// `<a, b>` in sixteen interleaved partial sums: the compiler can use vectors, and the order of additions is fixed.
 #[inline(always)]
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     const LANES: usize = fold::LANES;
@@ -45,7 +47,7 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
             sums[lane] += a[lane] * b[lane];
         }
     }
-    // Otherwise the compiler lays the loop out for the sum below it, two lanes wide.
+    // Without the black box the compiler vectorises the loop for the sum below it, only two lanes wide.
     let sum = fold::fold_one(&std::hint::black_box(sums));
     a_rest.iter().zip(b_rest).fold(sum, |sum, (a, b)| sum + a * b)
 }
@@ -58,8 +60,8 @@ pub(crate) fn add_scaled(y: &mut [f32], scale: f32, x: &[f32]) {
     }
 }
 
-/// Calls `$block::<B>(column)` for consecutive blocks of `B` columns that together are `$width` wide: as many as fit into
-/// registers at a time, so that a sum over rows is written once.
+/// Calls `$block::<B>(column)` for consecutive blocks of `B` columns that together are `$width` wide. A block fits into
+/// registers, so that a sum over rows is written once.
 macro_rules! for_column_blocks {
     ($width:expr, $column:ident => $block:ident($($argument:expr),* $(,)?)) => {{
         let width: usize = $width;

@@ -4,7 +4,7 @@ use super::dispatch::simd;
 use super::fold::{LANES, fold, lane_products};
 use super::{Matrix, for_two_row_blocks};
 
-/// Below this length a row counts as zero and is not blown up.
+/// A shorter row counts as zero and is not scaled up.
 const SHORTEST: f32 = 1e-12;
 
 /// The length of a row, given the sum of its squares.
@@ -24,7 +24,7 @@ pub(crate) fn normalize_rows(x: &Matrix, y: &mut Matrix, scales: &mut Vec<f32>) 
 }
 
 /// `g_i <- (g_i - <g_i, y_i> y_i) / |x_i|` for `rows` from node `first` on: the gradient through `y = x / |x|`. A zero row
-/// has no direction to improve, so it receives zero rather than a gradient of 1e12.
+/// has no direction, so its gradient is zero and not 1e12 times too large.
 pub(crate) fn project_rows(y: &Matrix, scales: &[f32], first: usize, rows: &mut [f32]) {
     let width = y.cols();
     project_block(&y.data()[first * width..][..rows.len()], &scales[first..], width, rows);

@@ -4,10 +4,10 @@ use super::dispatch::simd;
 use super::{Matrix, entries, for_column_blocks};
 use rayon::prelude::*;
 
-/// Rows that one task works on. Fixed, because the number of threads must not decide where a sum is cut.
+/// Rows of one task. Fixed, so that the order of a sum does not depend on the number of threads.
 pub(crate) const ROWS_PER_TASK: usize = 256;
 
-/// Below this many multiplications, waking a second thread costs more than it saves.
+/// Below this many multiplications, a second thread costs more time than it saves.
 pub(crate) const WORTH_A_THREAD: usize = 1 << 16;
 
 /// Calls `body(first row, rows)` for consecutive blocks of `data`, in parallel when the work is worth it.
@@ -45,7 +45,7 @@ pub(crate) fn for_two_row_blocks<A: Send, B: Send>(
     blocks.enumerate().for_each(|(block, (a, b))| body(block * ROWS_PER_TASK, a, b));
 }
 
-/// Sums blocks of rows apart and then the partial sums in order: `total = Σ_block partial(block)`.
+/// Sums each block of rows, then adds the partial sums in order: `total = Σ_block partial(block)`.
 ///
 /// `partial` adds the contribution of rows `first..first + count` to a zeroed slice as long as `total`.
 pub(crate) fn sum_over_row_blocks(

@@ -5,13 +5,13 @@ use super::gemm::multiply_transposed;
 use super::{Matrix, ROWS_PER_TASK, WORTH_A_THREAD, for_row_blocks, rows_of};
 use rayon::prelude::*;
 
-/// `dW = X^T G`: blocks of rows apart, then their sums in order. A wide `dW` has fewer blocks, and instead is cut into
-/// strips of its own rows, so that partial sums stay within a few megabytes.
+/// `dW = Xᵀ G`: a partial sum per block of rows, added in order. A wide `dW` has fewer blocks and is instead split into strips
+/// of its own rows, so that the partial sums take a few megabytes at most.
 pub(crate) fn transposed_product(x: &Matrix, g: &Matrix, dw: &mut [f32], scratch: &mut Vec<f32>) {
     const LARGEST_SCRATCH: usize = 1 << 20;
     const ENOUGH_TASKS: usize = 16;
     const WORTH_A_TASK: usize = 1 << 20;
-    // Every instruction set fills its tiles with this many rows of the result.
+    // A multiple of the rows of a tile at every level.
     const WHOLE_TILES: usize = 24;
     if dw.is_empty() {
         return;

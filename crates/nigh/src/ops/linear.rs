@@ -1,11 +1,11 @@
-//! `Y = [X_1, X_2, ...] W + b` without ever writing the concatenation, and the concatenation where it is the result.
+//! `Y = [X_1, X_2, ...] W + b` without storing the concatenation, and the concatenation itself.
 
 use crate::linalg::dispatch::Level;
 use crate::linalg::gemm::{Addend, Packed};
 use crate::linalg::{Matrix, column_sums, for_row_blocks, rows_of, transposed_product};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
-/// `inputs = [X_1, ..., X_n, W]` or with `b` behind: rows of `W` belong to the columns of the branches in order.
+/// `inputs = [X_1, ..., X_n, W]` or `[X_1, ..., X_n, W, b]`: rows of `W` belong to the columns of the branches in order.
 #[derive(Debug)]
 pub struct Linear {
     num_branches: usize,
@@ -73,7 +73,7 @@ impl Operation for Linear {
     }
 }
 
-/// `inputs = [X_1, ..., X_n]`; the output is them side by side.
+/// `inputs = [X_1, ..., X_n]`; the output is the inputs side by side.
 #[derive(Debug)]
 pub struct Concatenate;
 

@@ -1,4 +1,4 @@
-//! `I W` for one-hot ids: rows of a table, of which the identity is never written.
+//! `I W` for one-hot ids: rows of a table, without storing the identity.
 
 use crate::linalg::{Matrix, add_scaled, look_up_into};
 use crate::tape::{Gradients, Inputs, Operation, Pass};

@@ -16,7 +16,7 @@ pub fn nll(logits: &Matrix, nodes: &[u32], labels: &[u32], gradient: &mut Matrix
     for (&node, &label) in nodes.iter().zip(labels) {
         let x = logits.row(node as usize);
         let (largest, total) = probabilities(x, &mut p);
-        // From the logits and not from p, which is zero where the model is sure of something else.
+        // From the logits and not from p, which may be zero.
         loss += f64::from(largest) + f64::from(total).ln() - f64::from(x[label as usize]);
         let g = gradient.row_mut(node as usize);
         g.iter_mut().zip(&p).for_each(|(g, p)| *g += p * share);
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn gradients_agree_with_finite_differences() {
-        // Node 2 is asked twice, node 1 never.
+        // Node 2 occurs twice, node 1 not at all.
         check_loss_gradient([4, 3], |h, gradient| nll(h, &[0, 2, 3, 2], &[1, 0, 2, 2], gradient));
     }
 }

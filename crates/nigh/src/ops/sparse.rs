@@ -19,16 +19,16 @@ fn times(c: &Compressed, x: &Matrix, y: &mut Matrix, dropped: Option<Dropped<'_>
     });
 }
 
-/// Which entries a product leaves out.
+/// Which entries a product omits.
 #[derive(Clone, Copy)]
 struct Dropped<'a> {
     mask: &'a Mask,
     stream: Stream,
-    /// Whether what the product takes for rows are the columns of the matrix that the mask belongs to.
+    /// Whether the product runs over the transposed matrix: the mask is by its rows and columns, exchanged.
     transposed: bool,
 }
 
-/// Entries whose random numbers are drawn together, as far as whole rows go: short rows leave no lane idle.
+/// Entries whose random numbers are drawn together, in whole rows: short rows leave no lane idle.
 const ENTRIES: usize = 512;
 
 simd! {
@@ -43,7 +43,7 @@ simd! {
     }
 }
 
-/// Entries between the one that is added and the one whose row is asked for.
+/// How many entries ahead rows are prefetched.
 const AHEAD: usize = 16;
 
 simd! {
@@ -78,7 +78,7 @@ simd! {
                 let kept = &kept[entries.start - start..entries.end - start];
                 let mut count = 0;
                 for ((&index, &value), &kept) in c.indices[entries.clone()].iter().zip(&c.values[entries]).zip(kept) {
-                    // What is dropped is written as well, and then written over: no branch to guess wrong.
+                    // Dropped entries are written too, and then overwritten: no branch to mispredict.
                     (indices[count], values[count]) = (index, mask.scale() * value);
                     count += usize::from(kept);
                 }
@@ -119,7 +119,7 @@ fn block<const B: usize>(
 pub struct SparseProduct {
     matrix: Arc<SparseMatrix>,
     mask: Option<Mask>,
-    /// The stream of the last forward pass, by which its gradient is masked.
+    /// The stream of the last forward pass, which also masks its gradient.
     stream: Option<Stream>,
 }
 

@@ -6,18 +6,18 @@ use crate::graph::{Graph, Operator};
 use crate::seeds::{Purpose, Rng, Seeds};
 use rayon::prelude::*;
 
-/// The width that Theorem 2 asks for: above it `|S_ij - <Ẽ_i, Ẽ_j>| < epsilon` with probability above `1 - delta`
+/// The width that Theorem 2 requires: above it `|S_ij - <Ẽ_i, Ẽ_j>| < epsilon` with probability above `1 - delta`
 /// for a pair. `max_norm` is `max_i |a_i|`.
 ///
 /// The lemma behind the theorem needs `epsilon / max_norm < 1/2`; a larger epsilon is served by the bound at one half,
-/// which promises more than was asked.
+/// which is stricter.
 pub fn sufficient_width(max_norm: f64, epsilon: f64, delta: f64) -> f64 {
     let e = (epsilon / max_norm).min(0.5);
     4.0 * (4.0 / delta).ln() / (e * e - e * e * e)
 }
 
-/// Pairs that have a proximity to estimate: each is joined by a walk of at most `2 hops` steps. Other pairs have
-/// none, and would make any estimate look good.
+/// Pairs with a proximity to estimate: each is joined by a walk of at most `2 hops` steps. Other pairs have none, and any
+/// estimate would look good on them.
 pub fn sample_pairs(graph: &Graph, hops: usize, count: usize, seed: u64) -> Vec<[u32; 2]> {
     let mut rng = Seeds::new(seed).rng(Purpose::Certify, &[]);
     let step = |at: u32, rng: &mut Rng| match graph.neighbours(at as usize) {
@@ -50,8 +50,8 @@ impl Measured {
     }
 }
 
-/// Compares exact and estimated proximity. `E` is made and propagated a few columns at a time, so that any width fits
-/// into memory; `progress` hears of the columns done.
+/// Compares exact and estimated proximity. `E` is drawn and propagated a few columns at a time, so that any width fits
+/// into memory; `progress` is called with the number of columns done.
 pub fn measure(
     operator: &Operator,
     hops: usize,

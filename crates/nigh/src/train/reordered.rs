@@ -2,7 +2,6 @@
 //! what is drawn for a node goes by its address; only sums run over neighbours in another order.
 
 use super::Config;
-use crate::graph::locality::locality_order;
 use crate::model::View;
 use crate::task::{NegativePairs, Part, Question, Split};
 use rayon::prelude::*;
@@ -25,7 +24,7 @@ impl Reordered {
         let one = shared.clone().all(|part| Arc::ptr_eq(&part.view, &split.train[0].view));
         if one
             && config.epochs >= WORTH_EPOCHS
-            && let Some(order) = locality_order(split.train[0].view.graph())
+            && let Some(order) = split.train[0].view.graph().locality_order()
         {
             let view: Arc<View> = split.train[0].view.permute(&order).expect("every node once").into();
             let mut place = vec![0; order.len()];

@@ -57,37 +57,37 @@ impl Vector for Vector16 {
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Vector16 {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm512_set1_ps(x) }
     }
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Vector16 {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm512_loadu_ps(from) }
     }
 
     #[inline(always)]
     unsafe fn load_first(from: *const f32, count: usize) -> Vector16 {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm512_maskz_loadu_ps((1 << count) - 1, from) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm512_storeu_ps(to, self) }
     }
 
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, count: usize) {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm512_mask_storeu_ps(to, (1 << count) - 1, self) }
     }
 
     #[inline(always)]
     unsafe fn add_product(self, a: Vector16, b: Vector16) -> Vector16 {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm512_fmadd_ps(a, b, self) }
     }
 }
@@ -103,37 +103,37 @@ impl Vector for Vector8 {
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Vector8 {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm256_set1_ps(x) }
     }
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Vector8 {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm256_loadu_ps(from) }
     }
 
     #[inline(always)]
     unsafe fn load_first(from: *const f32, count: usize) -> Vector8 {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm256_maskload_ps(from, first_of_eight!(count)) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm256_storeu_ps(to, self) }
     }
 
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, count: usize) {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm256_maskstore_ps(to, first_of_eight!(count), self) }
     }
 
     #[inline(always)]
     unsafe fn add_product(self, a: Vector8, b: Vector8) -> Vector8 {
-        // SAFETY: what the trait asks of the caller is what the instruction asks.
+        // SAFETY: the requirements of the trait are those of the instruction.
         unsafe { _mm256_fmadd_ps(a, b, self) }
     }
 }
