@@ -34,7 +34,10 @@
 //! | `F_de` | [`model::Decoder`] | from two representations to a score |
 //! | `S = Ã^K (Ã^K)^T` | [`graph::proximity`] | walk proximity, and Theorem 2 |
 //!
-//! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports.
+//! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
+//! lowest to the highest, as `tests/layers.rs` holds them:
+//!
+//! Layers: error < names < seeds < display < digest < atomic < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report
 
 pub mod dataset;
 pub mod encoder;

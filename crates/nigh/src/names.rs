@@ -69,7 +69,7 @@ pub(crate) use serde_as_word;
 /// A choice that follows from the data or the protocol unless the user makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auto<T> {
-    /// Written `auto`: left to `Config::resolve`.
+    /// Written `auto`: resolved by `Config::resolve`.
     Auto,
     /// Made.
     Is(T),
@@ -147,7 +147,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Auto<T> {
     }
 }
 
-/// Checks `name` against `known` and answers a wrong one with the nearest right one.
+/// Checks that `name` is among `known`; the error suggests the nearest.
 pub fn one_of(kind: &'static str, name: &str, known: &[&str]) -> Result<()> {
     if known.contains(&name) {
         return Ok(());

@@ -1,7 +1,7 @@
 //! The same numbers as scikit-learn, OGB and PyTorch Geometric. `fixtures/make.py` made theirs.
 
 use nigh::encoder::{Encoder, Gin, Input, Layers, Propagated, Scope};
-use nigh::linalg::half::Storage;
+
 use nigh::linalg::{Matrix, SparseMatrix};
 use nigh::metric::{ClassMetric, PairMetric};
 use nigh::model::catalog::{self, Hyperparameters};
@@ -10,7 +10,7 @@ use nigh::model::{Answer, Architecture, Head, Recording, Scoring, Shape};
 use nigh::ops::softmax;
 use nigh::tape::{Var, Weight};
 use nigh::train::Adam;
-use nigh::{Decoder, Features, Graph, Model, Operator, Seeds, View};
+use nigh::{Decoder, Features, Graph, Model, Operator, Seeds, Storage, View};
 use serde_json::Value;
 
 /// Metrics are sums of a few fractions, and the file rounds them to nine digits.

@@ -3,7 +3,6 @@
 use crate::shapes;
 use nigh::dataset::Input;
 use nigh::graph::Operator;
-use nigh::graph::arrange::locality_order;
 use nigh::names::Auto;
 use nigh::ops::anchors::{Anchors, CLOSENESS, Structure};
 use nigh::ops::attention::Attention;
@@ -29,7 +28,7 @@ use std::time::Instant;
 
 /// Something to measure, set up.
 pub enum Case {
-    /// To be timed from outside.
+    /// To be timed by the caller.
     Unit(Box<dyn FnMut()>),
     /// Gives the seconds of each of its units, as many as fit into the given time.
     Units(Box<dyn FnMut(f64) -> Vec<f64>>),
@@ -99,7 +98,7 @@ impl Observer for Ends {
     }
 }
 
-/// Seconds of each epoch but the first two, which find the caches cold, and the last, after which is evaluated.
+/// Seconds of each epoch but the first two, whose caches are cold, and the last, which includes an evaluation.
 fn epoch_seconds(split: &Split, dataset: &Dataset, config: &Config) -> Vec<f64> {
     let mut ends = Ends(Vec::new());
     let training = Training::new(dataset, config.clone()).expect("settings that fit the data");
@@ -161,7 +160,7 @@ fn propagate(width: usize, shape: &str, storage: Storage) -> Result<Case, String
     })))
 }
 
-/// One operation on a tape of its own, forward, and backward if asked.
+/// One operation on a tape of its own, forward, and optionally backward.
 fn on_a_tape(operation: impl Operation + 'static, inputs: &[Matrix], weights: &[Matrix], backward: bool) -> Case {
     let mut store = Weights::new(Seeds::new(0));
     let mut tape = Tape::default();
@@ -216,7 +215,7 @@ fn attention(shape: &str) -> Result<Case, String> {
     Ok(on_a_tape(Attention::new(operator, 4), &[x], &[vector(), vector(), vector()], true))
 }
 
-/// The messages of one layer of P-GNN, from anchors drawn anew.
+/// The messages of one layer of P-GNN, with its anchors.
 fn p_gnn_message(shape: &str) -> Result<Case, String> {
     let view = view(shape)?;
     let anchors = Anchors::new(view.operator.graph().clone(), view.addresses.clone(), None);
@@ -274,10 +273,10 @@ fn read_and_propagate(folder: &Path) -> Result<Value, String> {
     }
     answer["peak_bytes"] = json!(peak_bytes());
     let start = Instant::now();
-    if let Some(order) = locality_order(&sample.graph) {
-        let arranged = Operator::symmetric(sample.graph.permute(&order).map_err(|error| error.to_string())?.into());
+    if let Some(order) = sample.graph.locality_order() {
+        let reordered = Operator::symmetric(sample.graph.permute(&order).map_err(|error| error.to_string())?.into());
         answer["arrange"] = json!(start.elapsed().as_secs_f64());
-        answer["arranged_hop"] = json!(hop_seconds(&arranged, &e));
+        answer["arranged_hop"] = json!(hop_seconds(&reordered, &e));
     }
     Ok(answer)
 }
@@ -334,17 +333,17 @@ fn pair_mlp(dataset: &Dataset) -> Result<Value, String> {
     let start = Instant::now();
     training.split(Split::Pairs(split)).run().map_err(words)?;
     let seconds = start.elapsed().as_secs_f64();
-    // An epoch takes minutes, and the machine may change its pace: the faster counts.
+    // An epoch takes minutes, and the speed of the machine may change: the faster counts.
     let product_seconds = before.min(product_seconds());
 
-    // Nodes that a batch asks about: the expected number of different ones among its ends.
+    // Nodes of a batch: the expected number of different ones among its ends.
     let (n, batches) = (view.graph().num_nodes() as f64, pairs.div_ceil(BATCH) as f64);
-    let asked = n * (1.0 - (1.0 - 1.0 / n).powf(4.0 * pairs as f64 / batches));
+    let batch_nodes = n * (1.0 - (1.0 - 1.0 / n).powf(4.0 * pairs as f64 / batches));
     // Multiplications of a row: forward and by weights everywhere, and back to what was learnt before.
     let (f, w) = (view.features.cols() as f64, WIDTH as f64);
     let node = 2.0 * f * w + 2.0 * (w + SIGNAL as f64) * w + w * w;
     let pair = 3.0 * (2.0 * w * w + w);
-    let operations = 2.0 * (batches * asked * node + 2.0 * pairs as f64 * pair);
+    let operations = 2.0 * (batches * batch_nodes * node + 2.0 * pairs as f64 * pair);
     let alone = 6.0 * 2.0 * BATCH as f64 * w * w / product_seconds;
     let rate = operations / seconds;
     Ok(json!({

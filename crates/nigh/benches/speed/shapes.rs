@@ -1,4 +1,4 @@
-//! The graphs that are measured on: real data where they are at hand, otherwise drawn with the same counts.
+//! The graphs of the benchmarks: real data if available, otherwise generated with the same counts.
 
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::paper::NamedDataset;
@@ -36,7 +36,7 @@ pub fn dataset(shape: &str) -> Result<Dataset> {
     }
 }
 
-/// The split of a shape by the paper's protocol, and its settings.
+/// The settings and the split of a shape, by the paper's protocol.
 pub fn split(dataset: &Dataset, task: Task) -> Result<(Config, Split)> {
     let config = Config { task, protocol: Protocol::Published, repeats: 1, ..Config::default() };
     let split = config.clone().resolve(dataset)?.split().split(dataset, Seeds::new(config.seed))?;
@@ -58,7 +58,7 @@ fn is_drawn(shape: &str) -> bool {
     shape.starts_with("ppa") || ["1m", "3m", "10m", "30m", "30x1m"].contains(&shape)
 }
 
-/// A graph of so many copies of another: as large, and as near to itself in memory as one of them.
+/// A graph of many copies of another: large, with the memory locality of one of them.
 fn side_by_side(graph: &Graph, copies: u32) -> Result<Graph> {
     let nodes = graph.num_nodes() as u32;
     let shifted = |copy: u32| graph.edges().map(move |[a, b]| [a + copy * nodes, b + copy * nodes]);
@@ -66,7 +66,7 @@ fn side_by_side(graph: &Graph, copies: u32) -> Result<Graph> {
     Ok(Graph::from_edges((nodes * copies) as usize, &edges)?.0)
 }
 
-/// A graph, or several, with the counts of a dataset that is not at hand.
+/// A graph, or several, with the counts of a dataset that is not available.
 fn stand_in(known: &NamedDataset) -> Result<Dataset> {
     let counts = known.paper.or(known.origin_counts).expect("every dataset has its counts");
     let (nodes, edges) = (counts.nodes / counts.graphs, counts.edges / counts.graphs);

@@ -2,8 +2,7 @@
 
 use super::{Encoder, Input, Piece, Pretraining, Scope};
 use crate::graph::order_by;
-use crate::linalg::Matrix;
-use crate::ops::lookup::look_up;
+use crate::linalg::{Matrix, look_up};
 use crate::source::Node2Vec;
 use crate::tape::Var;
 

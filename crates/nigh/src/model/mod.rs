@@ -18,8 +18,9 @@ use crate::graph::{eigen, order_by};
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
+use crate::ops::signal::Stochastic;
 use crate::seeds::Seeds;
-use crate::source::{Refresh, Signal, SignalScale, Source, Stochastic};
+use crate::source::{Refresh, Signal, SignalScale, Source};
 use crate::tape::{Pass, Tape, Var, WeightAccess, Weights};
 use std::sync::Arc;
 

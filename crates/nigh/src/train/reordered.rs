@@ -1,7 +1,6 @@
 //! The nodes of large graphs in an order that suits the caches. Questions stay the same, and random draws for a node go by its
 //! address; only sums over neighbours run in another order.
 
-use crate::graph::arrange::locality_order;
 use crate::model::View;
 use crate::task::{Part, Parts, Question};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ pub(super) fn reorder<T: Question, E: Question>(parts: &mut Parts<T, E>, epochs:
     if !one || epochs < MIN_EPOCHS {
         return;
     }
-    let Some(order) = locality_order(shared.graph()) else { return };
+    let Some(order) = shared.graph().locality_order() else { return };
     let view: Arc<View> = shared.permute(&order).expect("every node once").into();
     let mut places = vec![0; order.len()];
     (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
