@@ -7,6 +7,7 @@ use nigh::display::byte_size;
 use nigh::display::percent;
 use nigh::train::{Evaluation, Observer, Progress, Run};
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 
 /// Prints a line to stderr. If stderr is closed, the line is lost and the work continues.
 pub fn print_line(line: &str) {
@@ -111,7 +112,7 @@ impl Observer for TrainingBar {
         self.bar.tick();
     }
 
-    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) {
+    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) -> ControlFlow<()> {
         if let Some(evaluation) = evaluation {
             self.valid = format!("valid {} {}", self.metric, percent(evaluation.valid));
         }
@@ -119,6 +120,7 @@ impl Observer for TrainingBar {
         self.bar.set_prefix(format!("repeat {}/{}", progress.repeat + 1, progress.repeats));
         self.bar.set_position((progress.repeat * progress.epochs + progress.epoch) as u64);
         self.bar.set_message(format!("loss {:.4} {}", progress.loss, self.valid));
+        ControlFlow::Continue(())
     }
 
     fn repeat(&mut self, run: &Run) {

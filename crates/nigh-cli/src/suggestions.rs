@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 
 /// The models of the catalog.
 pub fn models() -> Vec<&'static str> {
-    catalog::MODELS.iter().map(|model| model.0).collect()
+    catalog::MODELS.iter().map(|model| model.name).collect()
 }
 
 /// Datasets that can be downloaded.

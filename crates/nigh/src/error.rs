@@ -61,6 +61,111 @@ pub enum Error {
         /// As the user types it.
         name: String,
     },
+    /// The data can't be split for the task.
+    #[error("{dataset}: {}{problem}", graph.as_ref().map(|graph| format!("graph {graph}: ")).unwrap_or_default())]
+    Split {
+        /// Name of the data.
+        dataset: String,
+        /// Name of the graph, if there are several.
+        graph: Option<String>,
+        /// What is missing.
+        problem: SplitProblem,
+    },
+    /// A task about labels, on data without labels.
+    #[error("{dataset}: {task} needs labels, and this graph has none")]
+    MissingLabels {
+        /// Name of the data.
+        dataset: String,
+        /// Name of the task.
+        task: &'static str,
+    },
+    /// A model that knows other features than the data have.
+    #[error(
+        "the model was trained with {expected} features per node, {dataset} has {}",
+        if *got == 0 { "none".to_string() } else { got.to_string() }
+    )]
+    FeatureCount {
+        /// Name of the data.
+        dataset: String,
+        /// Features of the model.
+        expected: usize,
+        /// Features of the data.
+        got: usize,
+    },
+    /// A split of nodes for a task about pairs, or the reverse.
+    #[error("the split is about {split}, but {task} is about {expected}")]
+    SplitKind {
+        /// Name of the task.
+        task: &'static str,
+        /// What the task is about: nodes or pairs.
+        expected: &'static str,
+        /// What the split is about.
+        split: &'static str,
+    },
+    /// A loss that is not a finite number.
+    #[error("training diverged: the loss of epoch {epoch} is {loss}; a smaller learning-rate or clip-norm = 1 helps")]
+    Diverged {
+        /// Counted from one.
+        epoch: usize,
+        /// Infinite, or not a number.
+        loss: f64,
+    },
+    /// A score or representation that is not a finite number.
+    #[error(
+        "{what} is {value}: training diverged, or features are enormous; a smaller learning-rate, clip-norm = 1 or scaled \
+         features help"
+    )]
+    NonFinite {
+        /// What has the value.
+        what: &'static str,
+        /// Infinite, or not a number.
+        value: f32,
+    },
+    /// A model was used for something it was not trained for.
+    #[error("the model was trained for {task}; it has no {wanted}")]
+    WrongTask {
+        /// The task of the training.
+        task: &'static str,
+        /// What it was used for.
+        wanted: &'static str,
+    },
+    /// A model that knows nodes, on a graph of which it knows none.
+    #[error(
+        "the model {memory} and has met none of the {count} nodes of {dataset}; train with {remedy} to use it on graphs it \
+         has never seen"
+    )]
+    UnknownNodes {
+        /// Name of the data.
+        dataset: String,
+        /// How many nodes it has.
+        count: usize,
+        /// How the model knows nodes.
+        memory: &'static str,
+        /// With what settings it would not have to.
+        remedy: &'static str,
+    },
+    /// A heuristic was asked for representations.
+    #[error("{model} counts in the graph; it has no representations to write")]
+    NoRepresentations {
+        /// The model.
+        model: String,
+    },
+    /// Several graphs where one is expected.
+    #[error("{count} graphs, where one is expected")]
+    SeveralGraphs {
+        /// How many there are.
+        count: usize,
+    },
+    /// A node or graph number beyond the last.
+    #[error("{what} {number} is not there; {count} are counted from zero")]
+    OutOfRange {
+        /// `node` or `graph`.
+        what: &'static str,
+        /// The number.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
     /// The data do not allow what was asked.
     #[error("{0}")]
     Data(String),
@@ -81,6 +186,72 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
+    },
+}
+
+/// Why data can't be split.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SplitProblem {
+    /// Fewer than one for each part.
+    #[error("{total} {what} can't be split into training, validation and test; at least 3 are needed")]
+    TooFew {
+        /// How many there are.
+        total: usize,
+        /// Of what.
+        what: &'static str,
+    },
+    /// A complete graph.
+    #[error("every pair of nodes is linked; there is no negative to tell a link from")]
+    NoNonEdge,
+    /// A complete graph.
+    #[error("every pair of nodes is linked; there is no non-edge to compare with")]
+    NoNonEdgeToCompare,
+    /// A graph without edges.
+    #[error("there is no edge to reconstruct")]
+    NoEdge,
+    /// Nothing to tell apart.
+    #[error("labelled nodes of {count} class; at least 2 are needed to tell apart")]
+    OneClass {
+        /// How many classes there are.
+        count: usize,
+    },
+    /// No two nodes differ.
+    #[error("labelled nodes of {count} class; pairs of different nodes need at least 2")]
+    OneClassForPairs {
+        /// How many classes there are.
+        count: usize,
+    },
+    /// All labels differ.
+    #[error("no two nodes have the same label; there is no positive pair")]
+    NoSameLabelPair,
+    /// A graph too small for its fractions.
+    #[error("the graph is too small to split: no labelled node is left for {part}")]
+    EmptyPart {
+        /// Training, validation or test.
+        part: &'static str,
+    },
+    /// A graph of several without a label.
+    #[error("it has no labelled node")]
+    NoLabelledNode,
+    /// Classes that training never meets.
+    #[error("no class of the {part} graphs occurs in a training graph; nothing can be learnt about them")]
+    UnseenClasses {
+        /// Validation or test.
+        part: &'static str,
+    },
+    /// Fewer nodes than are wanted of each class.
+    #[error(
+        "class `{class}` has {total} labelled nodes, too few for {} + {} + {}",
+        wanted[0], wanted[1], if wanted[2] == 0 { "the rest".to_string() } else { wanted[2].to_string() }
+    )]
+    SmallClass {
+        /// The class.
+        class: String,
+        /// Its labelled nodes.
+        total: usize,
+        /// For training, validation and test (0 for all others).
+        wanted: [usize; 3],
     },
 }
 

@@ -5,7 +5,7 @@
 //! features `F`. The whole pipeline:
 //!
 //! ```
-//! use nigh::{Config, Dataset, Silent, Task, Trained, train};
+//! use nigh::{Config, Dataset, Task, Training};
 //!
 //! let dataset = Dataset::built_in("communities")?;                        // 0. data, 1. graph
 //! let config = Config {                                                   // 2. to 4. source, encoder, model
@@ -15,10 +15,9 @@
 //!     repeats: 1,
 //!     ..Config::default()
 //! };
-//! let outcome = train::train(&dataset, &config, &mut Silent, None)?;      // 6. train
-//! assert!(outcome.runs[0].test > 0.9);                                    // 7. metric
-//! let mut trained = Trained::new(&dataset, &config, outcome)?;
-//! let h = trained.embed(&dataset)?;                                       // a row per node, to search in or feed on
+//! let trained = Training::new(&dataset, config)?.run()?;                  // 6. train
+//! assert!(trained.summary.mean > 0.9);                                    // 7. metric
+//! let h = trained.embed(&dataset)?;                                       // a row per node, to search or to feed on
 //! assert_eq!(h.matrix.shape(), [400, 32]);
 //! # Ok::<(), nigh::Error>(())
 //! ```
@@ -35,8 +34,10 @@
 //! | `F_de` | [`model::Decoder`] | from two representations to a score |
 //! | `S = Ã^K (Ã^K)^T` | [`graph::proximity`] | walk proximity, and Theorem 2 |
 //!
-//! Nothing later reaches back: data never knows of models, models never of tasks, tasks never of reports. The one
-//! exception is [`Config`], the settings, which tasks read as well.
+//! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
+//! lowest to the highest, as `tests/layers.rs` holds them:
+//!
+//! Layers: error < names < seeds < display < digest < atomic < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report
 
 pub mod dataset;
 pub mod encoder;
@@ -49,6 +50,7 @@ pub mod source;
 pub mod task;
 pub mod train;
 pub mod trained;
+mod training;
 
 pub mod linalg;
 pub mod ops;
@@ -75,5 +77,6 @@ pub use model::{Decoder, Model, View};
 pub use seeds::{Purpose, Seeds};
 pub use source::{Refresh, Signal, SignalScale};
 pub use task::{Split, Task};
-pub use train::{Checkpoint, Config, Observer, Outcome, Protocol, Run, Silent};
+pub use train::{Checkpoint, Config, Observer, Protocol, Resolved, Run, Silent};
 pub use trained::Trained;
+pub use training::Training;

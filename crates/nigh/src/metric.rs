@@ -1,4 +1,4 @@
-//! 7. How good the answers are: AUC, average precision, Hits@K, MRR, accuracy, macro-F1, all as fractions of one.
+//! 7. Metrics: AUC, average precision, Hits@K, MRR, accuracy, macro-F1, all as fractions of one.
 
 use crate::error::{Error, Result};
 use crate::names::serde_as_word;
@@ -8,43 +8,52 @@ use std::str::FromStr;
 /// What is measured. Names: `auc`, `ap`, `hits@K`, `mrr`, `accuracy`, `macro-f1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
+    /// Of scores of pairs.
+    Pairs(PairMetric),
+    /// Of classes of nodes.
+    Classes(ClassMetric),
+}
+
+/// What is measured of scores of positive and negative pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairMetric {
     /// Area under the ROC curve.
     Auc,
     /// Average precision.
     AveragePrecision,
-    /// Share of positives above the K-th best negative.
+    /// Fraction of positives above the K-th best negative.
     HitsAt(usize),
     /// Mean reciprocal rank of a positive among the negatives.
     MeanReciprocalRank,
-    /// Share of nodes classified right.
+}
+
+/// What is measured of predicted classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClassMetric {
+    /// Fraction of nodes classified right.
     Accuracy,
-    /// F1 averaged over classes, each counted alike.
+    /// Mean of F1 over classes.
     MacroF1,
 }
 
-impl Metric {
-    /// Whether the metric judges scores of pairs, and not classes of nodes.
-    pub fn judges_pairs(self) -> bool {
-        !matches!(self, Metric::Accuracy | Metric::MacroF1)
-    }
-
+impl PairMetric {
     /// The metric of scores of positive and negative pairs.
-    pub fn of_pairs(self, positive: &[f32], negative: &[f32]) -> f64 {
+    pub fn of(self, positive: &[f32], negative: &[f32]) -> f64 {
         match self {
-            Metric::Auc => auc(positive, negative),
-            Metric::AveragePrecision => average_precision(positive, negative),
-            Metric::HitsAt(k) => hits_at(k, positive, negative),
-            Metric::MeanReciprocalRank => mean_reciprocal_rank(positive, negative),
-            Metric::Accuracy | Metric::MacroF1 => panic!("{self} judges classes"),
+            PairMetric::Auc => auc(positive, negative),
+            PairMetric::AveragePrecision => average_precision(positive, negative),
+            PairMetric::HitsAt(k) => hits_at(k, positive, negative),
+            PairMetric::MeanReciprocalRank => mean_reciprocal_rank(positive, negative),
         }
     }
+}
 
+impl ClassMetric {
     /// The metric of predicted classes.
-    pub fn of_classes(self, labels: &[u32], predictions: &[u32]) -> f64 {
+    pub fn of(self, labels: &[u32], predictions: &[u32]) -> f64 {
         match self {
-            Metric::Accuracy => accuracy(labels, predictions),
-            Metric::MacroF1 => macro_f1(labels, predictions),
-            _ => panic!("{self} judges pairs"),
+            ClassMetric::Accuracy => accuracy(labels, predictions),
+            ClassMetric::MacroF1 => macro_f1(labels, predictions),
         }
     }
 }
@@ -52,12 +61,12 @@ impl Metric {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Metric::Auc => f.pad("auc"),
-            Metric::AveragePrecision => f.pad("ap"),
-            Metric::HitsAt(k) => f.pad(&format!("hits@{k}")),
-            Metric::MeanReciprocalRank => f.pad("mrr"),
-            Metric::Accuracy => f.pad("accuracy"),
-            Metric::MacroF1 => f.pad("macro-f1"),
+            Metric::Pairs(PairMetric::Auc) => f.pad("auc"),
+            Metric::Pairs(PairMetric::AveragePrecision) => f.pad("ap"),
+            Metric::Pairs(PairMetric::HitsAt(k)) => f.pad(&format!("hits@{k}")),
+            Metric::Pairs(PairMetric::MeanReciprocalRank) => f.pad("mrr"),
+            Metric::Classes(ClassMetric::Accuracy) => f.pad("accuracy"),
+            Metric::Classes(ClassMetric::MacroF1) => f.pad("macro-f1"),
         }
     }
 }
@@ -68,12 +77,12 @@ impl FromStr for Metric {
     fn from_str(word: &str) -> Result<Metric> {
         let hits = word.strip_prefix("hits@").and_then(|k| k.parse().ok()).filter(|&k: &usize| k > 0);
         Ok(match (word, hits) {
-            ("auc", _) => Metric::Auc,
-            ("ap", _) => Metric::AveragePrecision,
-            ("mrr", _) => Metric::MeanReciprocalRank,
-            ("accuracy", _) => Metric::Accuracy,
-            ("macro-f1", _) => Metric::MacroF1,
-            (_, Some(k)) => Metric::HitsAt(k),
+            ("auc", _) => Metric::Pairs(PairMetric::Auc),
+            ("ap", _) => Metric::Pairs(PairMetric::AveragePrecision),
+            ("mrr", _) => Metric::Pairs(PairMetric::MeanReciprocalRank),
+            ("accuracy", _) => Metric::Classes(ClassMetric::Accuracy),
+            ("macro-f1", _) => Metric::Classes(ClassMetric::MacroF1),
+            (_, Some(k)) => Metric::Pairs(PairMetric::HitsAt(k)),
             _ if word.starts_with("hits@") => {
                 return Err(Error::setting("metric", word, "expected hits@K with K a whole number of 1 or more"));
             }
@@ -98,7 +107,7 @@ fn ranked(positive: &[f32], negative: &[f32]) -> Vec<(f32, bool)> {
 /// Runs of equal scores, best first: `(positives, negatives)` in each.
 fn ties(positive: &[f32], negative: &[f32]) -> Vec<(f64, f64)> {
     ranked(positive, negative)
-        // What is not a number is no better than another that is none.
+        // One NaN is no better than another.
         .chunk_by(|a, b| a.0 == b.0 || a.0.is_nan() && b.0.is_nan())
         .map(|run| {
             let positives = run.iter().filter(|entry| entry.1).count();
@@ -153,7 +162,7 @@ pub fn mean_reciprocal_rank(positive: &[f32], negative: &[f32]) -> f64 {
     positive.iter().map(reciprocal).sum::<f64>() / positive.len() as f64
 }
 
-/// The share of right answers.
+/// The fraction of right answers.
 pub fn accuracy(labels: &[u32], predictions: &[u32]) -> f64 {
     let right = labels.iter().zip(predictions).filter(|(label, prediction)| label == prediction).count();
     right as f64 / labels.len() as f64

@@ -69,31 +69,18 @@ pub(crate) use serde_as_word;
 /// A choice that follows from the data or the protocol unless the user makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auto<T> {
-    /// Written `auto`: left to `Config::resolve`.
+    /// Written `auto`: resolved by `Config::resolve`.
     Auto,
     /// Made.
     Is(T),
 }
 
 impl<T> Auto<T> {
-    /// Fills in `choice` where the user made none.
-    pub fn or(self, choice: T) -> Auto<T> {
+    /// The user's choice, or `choice` where there is none.
+    pub fn unwrap_or(self, choice: T) -> T {
         match self {
-            Auto::Auto => Auto::Is(choice),
-            made => made,
-        }
-    }
-}
-
-impl<T: Copy> Auto<T> {
-    /// The choice.
-    ///
-    /// # Panics
-    /// If it was never made: every configuration passes through `Config::resolve` first.
-    pub fn get(self) -> T {
-        match self {
-            Auto::Is(choice) => choice,
-            Auto::Auto => panic!("the configuration was used before it was resolved"),
+            Auto::Auto => choice,
+            Auto::Is(made) => made,
         }
     }
 }
@@ -160,7 +147,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Auto<T> {
     }
 }
 
-/// Checks `name` against `known` and answers a wrong one with the nearest right one.
+/// Checks that `name` is among `known`; the error suggests the nearest.
 pub fn one_of(kind: &'static str, name: &str, known: &[&str]) -> Result<()> {
     if known.contains(&name) {
         return Ok(());

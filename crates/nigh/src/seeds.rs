@@ -1,5 +1,5 @@
-//! Randomness with an address: the same `(root seed, purpose, address, position)` is the same number, whoever asks,
-//! in whatever order, on any number of threads. No generator is ever shared, so a draw added here moves no number there.
+//! Randomness with an address: the same `(root seed, purpose, address, position)` is the same number, in any order and on any
+//! number of threads. No generator is shared, so a draw added in one place changes no number in another.
 
 /// What a stream of numbers is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub enum Purpose {
     Certify,
     /// The anchor sets of P-GNN.
     Anchors,
-    /// The vectors that a search for eigenvectors starts from.
+    /// Initial vectors of the search for eigenvectors.
     Eigen,
     /// Steps of random walks.
     Walk,
-    /// What skip-gram draws: first vectors, the order of walks, windows and negatives.
+    /// Skip-gram: initial vectors, the order of walks, windows and negatives.
     SkipGram,
-    /// Classes by lot.
+    /// Random classes.
     Guess,
 }
 
@@ -75,7 +75,7 @@ fn mix(x: u64) -> u64 {
 /// The lower half of a 64-bit lane.
 const LOWER: u64 = 0xFFFF_FFFF;
 
-// No closure: it would be compiled apart, without the vectors of its caller.
+// No closure: it would be compiled on its own, without the vector instructions of its caller.
 #[inline(always)]
 fn widened<const N: usize>(words: &[u32; N]) -> [u64; N] {
     let mut lanes = [0; N];
@@ -108,10 +108,10 @@ impl Stream {
     }
 
     /// The four words at each of `N` positions `[a[lane], b[lane], c[lane], 0]`, the first words of all of them first: what
-    /// `at` gives, in arithmetic that the compiler can lay out in vectors.
+    /// `at` gives, in arithmetic that the compiler can vectorise.
     #[inline(always)]
     pub(crate) fn at_each<const N: usize>(self, a: &[u32; N], b: &[u32; N], c: &[u32; N]) -> [[u32; N]; 4] {
-        // Words in lanes of 64 bits, as products have them. The upper halves are whatever is left there, and never read.
+        // Words in lanes of 64 bits, as products have them. The upper halves are never read.
         let (mut a, mut b, mut c, mut d) = (widened(a), widened(b), widened(c), [0; N]);
         let [mut k0, mut k1] = self.key;
         for _ in 0..10 {
@@ -145,7 +145,7 @@ impl Stream {
     }
 }
 
-/// A number in `[0, 1)` with 24 random bits, all that an `f32` can tell apart.
+/// A number in `[0, 1)` with 24 random bits, the precision of an `f32`.
 #[inline]
 pub fn unit(word: u32) -> f32 {
     (word >> 8) as f32 * (1.0 / 16_777_216.0)

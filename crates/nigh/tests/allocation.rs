@@ -1,8 +1,9 @@
-//! Epochs use the storage of the epoch before: what is allocated anew has to be found, zeroed and thrown away.
+//! Epochs reuse the storage of the epoch before: allocations would have to be found, zeroed and freed.
 
-use nigh::train::{Evaluation, Progress, train};
-use nigh::{Config, Dataset, Observer, Task};
+use nigh::train::{Evaluation, Progress};
+use nigh::{Config, Dataset, Observer, Task, Training};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Counting;
@@ -30,8 +31,9 @@ static ALLOCATOR: Counting = Counting;
 struct Ends(Vec<usize>);
 
 impl Observer for Ends {
-    fn epoch(&mut self, _: &Progress, _: Option<&Evaluation>) {
+    fn epoch(&mut self, _: &Progress, _: Option<&Evaluation>) -> ControlFlow<()> {
         self.0.push(BYTES.load(Ordering::Relaxed));
+        ControlFlow::Continue(())
     }
 }
 
@@ -46,7 +48,7 @@ fn an_epoch_without_evaluation_allocates_next_to_nothing() {
             let config =
                 Config { task, model: model.to_string(), epochs, evaluate_every, repeats: 1, ..Config::default() };
             let mut ends = Ends(Vec::with_capacity(epochs));
-            train(&dataset, &config, &mut ends, None).unwrap();
+            Training::new(&dataset, config).unwrap().observer(&mut ends).run().unwrap();
             // The first epochs find their storage, the last is evaluated.
             let allocated: Vec<usize> = ends.0[3..epochs - 1].windows(2).map(|ends| ends[1] - ends[0]).collect();
             assert!(allocated.iter().all(|&bytes| bytes < FEW), "{model}, {task}: {allocated:?} bytes");

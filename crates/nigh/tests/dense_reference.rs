@@ -2,11 +2,12 @@
 //! loss, its gradient by central differences, and steps of Adam. Only random words come from the crate.
 
 use nigh::linalg::Matrix;
+use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
-use nigh::model::{Shape, catalog};
+use nigh::model::{Answer, Shape};
 use nigh::ops::softmax;
 use nigh::train::Adam;
-use nigh::{Decoder, Features, Graph, Model, Purpose, Seeds, View};
+use nigh::{Features, Graph, Model, Purpose, Seeds, View};
 use std::collections::BTreeMap;
 
 /// Relative to the entry, but at least to a tenth of the largest in its matrix: smaller ones are sums that cancel, of
@@ -87,12 +88,14 @@ impl Case {
     }
 
     /// Output, loss, gradient and step of the model, beside those of the reference, twice: only the second step of Adam
-    /// knows of a first, and P-GNN draws its anchors anew.
+    /// knows of a first, and P-GNN draws new anchors.
     fn check(&self) {
-        let (n, shape) = (self.num_nodes(), Shape { num_features: NUM_FEATURES, dropout: 0.0, ..Shape::default() });
-        let shape = Shape { num_ids: self.num_ids, num_classes: self.num_classes, width: self.width, ..shape };
-        let shape = Shape { signal_dim: self.dim, ..shape };
-        let mut model = Model::build(catalog::architecture(self.model).unwrap(), shape, Seeds::new(SEED)).unwrap();
+        let (n, width, signal_dim) = (self.num_nodes(), self.width, self.dim);
+        let shape = Shape { num_features: NUM_FEATURES, num_ids: self.num_ids, width, signal_dim, ..Shape::default() };
+        let shape = Shape { answer: self.num_classes.map_or(shape.answer, Answer::Classes), ..shape };
+        let settings = Hyperparameters { width, dropout: 0.0, signal_dim, ..Hyperparameters::default() };
+        let architecture = catalog::architecture(self.model, &settings).unwrap();
+        let mut model = Model::build(architecture, shape, Seeds::new(SEED)).unwrap();
         // Biases start at zero, where a mistake about them would not show.
         for (at, weight) in model.weights.entries_mut().iter_mut().enumerate() {
             let [rows, cols] = weight.value.shape();
@@ -107,9 +110,9 @@ impl Case {
         let mut w = weights(&model, |weight| &weight.value);
         let (mut first, mut second) = (w.clone(), w.clone());
         first.values_mut().chain(second.values_mut()).flatten().flatten().for_each(|moment| *moment = 0.0);
-        let (mut adam, mut decoder) = (Adam::new(&model.weights), PairDecoder::new(Decoder::Cosine, &mut model));
+        let (mut adam, mut decoder) = (Adam::new(&model.weights), PairDecoder::new(&model));
         let [positive, negative] = self.pairs();
-        decoder.set_positives(n, &positive);
+        decoder.iter_mut().for_each(|decoder| decoder.set_positives(n, &positive));
 
         assert_near(&rows(recording.evaluate(&model, 4)), &self.reference(&f, false, 4)(&w), "output");
         for step in 1..=2 {
@@ -117,9 +120,9 @@ impl Case {
             let (h, gradient) = recording.representation_and_gradient();
             let reference = self.reference(&f, true, step);
             assert_near(&rows(h), &reference(&w), "output in training");
-            let loss = match self.num_classes {
-                Some(_) => softmax::nll(h, &self.labels()[0], &self.labels()[1], gradient),
-                None => {
+            let loss = match &mut decoder {
+                None => softmax::nll(h, &self.labels()[0], &self.labels()[1], gradient),
+                Some(decoder) => {
                     decoder.set_negatives(h.rows(), &negative);
                     decoder.loss(h, &mut model.weights, &pass, gradient)
                 }

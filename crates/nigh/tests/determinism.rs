@@ -3,14 +3,15 @@
 use nigh::dataset::generate::{self, PowerLaw};
 use nigh::model::catalog::MODELS;
 use nigh::names::Auto;
-use nigh::train::{Evaluation, Observer, Progress, train};
-use nigh::{Checkpoint, Config, Dataset, Decoder, Features, Matrix, Outcome, Refresh, Seeds, Silent, Task};
+use nigh::train::{Evaluation, Observer, Progress};
+use nigh::{Checkpoint, Config, Dataset, Decoder, Features, Matrix, Refresh, Seeds, Task, Trained, Training};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
 fn one_two_and_four_threads_give_the_same_bits() {
     let dataset = large();
-    for (name, _) in MODELS {
+    for name in MODELS.iter().map(|model| model.name) {
         for task in [Task::LinkPrediction, Task::NodeClassification] {
             let refresh = Auto::Is(if task == Task::LinkPrediction { Refresh::Resampled } else { Refresh::Fixed });
             let config = Config { task, model: name.to_string(), refresh, ..short() };
@@ -23,7 +24,7 @@ fn one_two_and_four_threads_give_the_same_bits() {
                     "resource-allocation",
                     "katz",
                 ];
-                assert!(task == Task::NodeClassification && pairs_alone.contains(name), "{name}: {task}");
+                assert!(task == Task::NodeClassification && pairs_alone.contains(&name), "{name}: {task}");
                 continue;
             }
             let outcomes = [1, 2, 4].map(|threads| on(threads, &dataset, &config));
@@ -49,30 +50,29 @@ fn nodes_in_another_order_and_batches_of_few_of_them_give_the_same_bits_and_lear
     let config = Config { epochs: 20, evaluate_every: 20, ..batches };
     let outcomes = [1, 4].map(|threads| on(threads, &dataset, &config));
     assert_same(&outcomes[0], &outcomes[1], "small batches");
-    assert!(outcomes[0].runs[0].test > 0.7, "{}", outcomes[0].runs[0].test);
+    assert!(outcomes[0].run().test > 0.7, "{}", outcomes[0].run().test);
 }
 
 #[test]
 fn another_seed_gives_other_bits() {
     let dataset = Dataset::built_in("communities").unwrap();
-    let first = train(&dataset, &short(), &mut Silent, None).unwrap();
-    let second = train(&dataset, &Config { seed: 2, ..short() }, &mut Silent, None).unwrap();
-    assert_ne!(first.model.weights.entries(), second.model.weights.entries());
+    let first = train(&dataset, &short());
+    let second = train(&dataset, &Config { seed: 2, ..short() });
+    assert_ne!(first.model().weights.entries(), second.model().weights.entries());
 }
 
 #[test]
 fn a_repeat_alone_gives_what_it_gave_among_others() {
     let dataset = Dataset::built_in("communities").unwrap();
-    let among = train(&dataset, &Config { repeats: 3, ..short() }, &mut Silent, None).unwrap();
-    let alone = train(&dataset, &Config { seed: 3, ..short() }, &mut Silent, None).unwrap();
-    assert_eq!(among.runs[2], alone.runs[0]);
+    let among = train(&dataset, &Config { repeats: 3, ..short() });
+    let alone = train(&dataset, &Config { seed: 3, ..short() });
+    assert_eq!(among.summary.repeats[2], alone.summary.repeats[0]);
 }
 
 #[test]
 fn an_interrupted_training_ends_as_an_uninterrupted_one() {
     let dataset = Dataset::built_in("communities").unwrap();
-    let folder = std::env::temp_dir().join(format!("nigh-determinism-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     // Dropout, resampling, batches and decay all have to find their place again.
     let config = Config {
         model: "smp-linear-gcn-both".into(),
@@ -83,30 +83,85 @@ fn an_interrupted_training_ends_as_an_uninterrupted_one() {
         decay_at: 20,
         ..short()
     };
-    let whole = train(&dataset, &config, &mut Silent, None).unwrap();
+    let whole = train(&dataset, &config);
     for stop_at in [(0, 13), (1, 2), (1, 29)] {
-        let checkpoint = Checkpoint::new(folder.join("checkpoint")).every_epochs(4);
-        let mut stop = Stop(stop_at);
+        let checkpoint = Checkpoint::new(folder.path().join("checkpoint")).every_epochs(4);
+        let start = |config: &Config| Training::new(&dataset, config.clone()).unwrap().checkpoint(checkpoint.clone());
+        let mut kill = KillAt(stop_at);
         // The panic stands in for a kill; the program's tests do it with SIGKILL.
-        let stopped = catch_unwind(AssertUnwindSafe(|| train(&dataset, &config, &mut stop, Some(&checkpoint))));
+        let stopped = catch_unwind(AssertUnwindSafe(|| start(&config).observer(&mut kill).run()));
         assert!(stopped.is_err() && checkpoint.path().exists());
-        let resumed = train(&dataset, &config, &mut Silent, Some(&checkpoint)).unwrap();
+        let resumed = start(&config).run().unwrap();
         assert_same(&whole, &resumed, &format!("{stop_at:?}"));
-        // Other settings are not continued.
-        let other = Config { width: 16, ..config.clone() };
-        let refused = train(&dataset, &other, &mut Silent, Some(&checkpoint)).unwrap_err().to_string();
+        // Other settings do not resume from it.
+        let refused = start(&Config { width: 16, ..config.clone() }).run().unwrap_err().to_string();
         assert!(refused.contains("other settings"), "{refused}");
         std::fs::remove_file(checkpoint.path()).unwrap();
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
-struct Stop((usize, usize));
+#[test]
+fn a_resumed_node2vec_does_not_learn_its_vectors_again() {
+    let dataset = Dataset::built_in("communities").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoint = Checkpoint::new(folder.path().join("checkpoint")).every_epochs(2);
+    let config = Config { task: Task::NodeClassification, model: "node2vec".into(), ..short() };
+    let start = || Training::new(&dataset, config.clone()).unwrap().checkpoint(checkpoint.clone());
+    let mut kill = KillAt((0, 5));
+    assert!(catch_unwind(AssertUnwindSafe(|| start().observer(&mut kill).run())).is_err());
+    let mut steps = PretrainSteps(0);
+    let resumed = start().observer(&mut steps).run().unwrap();
+    assert_eq!(steps.0, 0);
+    let whole = Training::new(&dataset, config.clone()).unwrap().observer(&mut steps).run().unwrap();
+    assert!(steps.0 > 0, "an uninterrupted training learns its vectors");
+    assert_same(&whole, &resumed, "node2vec");
+}
 
-impl Observer for Stop {
-    fn epoch(&mut self, progress: &Progress, _: Option<&Evaluation>) {
-        assert_ne!((progress.repeat, progress.epoch), self.0, "stopped here on purpose");
+#[test]
+fn an_observer_that_stops_keeps_the_best_epoch_so_far() {
+    let dataset = Dataset::built_in("communities").unwrap();
+    let config = Config { epochs: 40, repeats: 3, evaluate_every: 4, ..short() };
+    let stopped = Training::new(&dataset, config.clone()).unwrap().observer(&mut StopAt((1, 9))).run().unwrap();
+    let whole = train(&dataset, &config);
+    let [first, second] = &stopped.summary.repeats[..] else { panic!("the second of three repeats was stopped") };
+    assert_eq!(first, &whole.summary.repeats[0]);
+    assert_eq!(second.curve, whole.summary.repeats[1].curve[..3], "epochs 1, 4 and 8 were evaluated");
+    let best = second.curve.iter().map(|evaluation| evaluation.valid).fold(0.0, f64::max);
+    assert_eq!(second.valid, best);
+    // A model that was stopped is a model: it is used like any other.
+    assert_eq!(stopped.embed(&dataset).unwrap().matrix.rows(), 400);
+}
+
+struct KillAt((usize, usize));
+
+impl Observer for KillAt {
+    fn epoch(&mut self, progress: &Progress, _: Option<&Evaluation>) -> ControlFlow<()> {
+        assert_ne!((progress.repeat, progress.epoch), self.0, "killed here on purpose");
+        ControlFlow::Continue(())
     }
+}
+
+struct StopAt((usize, usize));
+
+impl Observer for StopAt {
+    fn epoch(&mut self, progress: &Progress, _: Option<&Evaluation>) -> ControlFlow<()> {
+        match (progress.repeat, progress.epoch) == self.0 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+struct PretrainSteps(usize);
+
+impl Observer for PretrainSteps {
+    fn pretrain(&mut self, _: usize, _: usize) {
+        self.0 += 1;
+    }
+}
+
+fn train(dataset: &Dataset, config: &Config) -> Trained {
+    Training::new(dataset, config.clone()).unwrap().run().unwrap()
 }
 
 fn short() -> Config {
@@ -129,14 +184,14 @@ fn of_size(nodes: usize, edges: usize) -> Dataset {
     dataset.with_labels(&labels, (0..4).map(|class| class.to_string()).collect())
 }
 
-fn on(threads: usize, dataset: &Dataset, config: &Config) -> Outcome {
+fn on(threads: usize, dataset: &Dataset, config: &Config) -> Trained {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    pool.install(|| train(dataset, config, &mut Silent, None)).unwrap()
+    pool.install(|| train(dataset, config))
 }
 
-fn assert_same(a: &Outcome, b: &Outcome, what: &str) {
-    assert_eq!(a.runs, b.runs, "{what}");
-    for (a, b) in a.model.weights.entries().iter().zip(b.model.weights.entries()) {
+fn assert_same(a: &Trained, b: &Trained, what: &str) {
+    assert_eq!(a.summary, b.summary, "{what}");
+    for (a, b) in a.model().weights.entries().iter().zip(b.model().weights.entries()) {
         assert_eq!(a.name, b.name);
         assert_eq!(a.value, b.value, "{what}: {}", a.name);
     }

@@ -1,8 +1,9 @@
 //! What holds for every model of the catalog: relabelling nodes relabels rows of `H`, and gradients are derivatives.
 
 use nigh::linalg::Matrix;
+use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
-use nigh::model::{Recording, Shape, catalog};
+use nigh::model::{Answer, Architecture, Recording, Scoring, Shape};
 use nigh::ops::softmax;
 use nigh::source::{Node2Vec, Source};
 use nigh::tape::Weight;
@@ -26,29 +27,31 @@ proptest! {
 
     // Eq. 3, with what is drawn for a node (signal, id, anchors, walks, masks of dropout) as one more attribute of it.
     #[test]
-    fn relabelling_nodes_with_their_addresses_relabels_rows((graph, features, order) in inputs(), shape in shapes()) {
+    fn relabelling_nodes_with_their_addresses_relabels_rows(
+        (graph, features, order) in inputs(), settings in settings(),
+    ) {
         for name in models(|architecture| architecture.heuristic.is_none()) {
-            prop_assert!(is_equivariant(name, shape, &graph, &features, &order, Some(&order)), "{}", name);
+            prop_assert!(is_equivariant(name, settings, &graph, &features, &order, Some(&order)), "{}", name);
         }
     }
 
     #[test]
     fn relabelling_nodes_of_a_weighted_graph_relabels_rows(
-        (graph, features, order) in inputs(), weights in prop::collection::vec(0.1f32..4.0, 200), shape in shapes(),
+        (graph, features, order) in inputs(), weights in prop::collection::vec(0.1f32..4.0, 200), settings in settings(),
     ) {
         let edges: Vec<_> = graph.edges().collect();
         let (graph, _) = Graph::from_weighted_edges(graph.num_nodes(), &edges, &weights[..edges.len()]).unwrap();
         for name in models(|architecture| architecture.heuristic.is_none()) {
-            prop_assert!(is_equivariant(name, shape, &graph, &features, &order, Some(&order)), "{}", name);
+            prop_assert!(is_equivariant(name, settings, &graph, &features, &order, Some(&order)), "{}", name);
         }
     }
 
     #[test]
     fn for_plain_gnns_relabelling_nodes_alone_relabels_rows(
-        (graph, features, order) in inputs(), shape in shapes(),
+        (graph, features, order) in inputs(), settings in settings(),
     ) {
         for name in PLAIN {
-            prop_assert!(is_equivariant(name, shape, &graph, &features, &order, None), "{}", name);
+            prop_assert!(is_equivariant(name, settings, &graph, &features, &order, None), "{}", name);
         }
     }
 }
@@ -58,7 +61,7 @@ fn with_addresses_that_stay_behind_relabelling_nodes_changes_rows() {
     // Eigenvectors follow the graph: an address decides about no more than a sign.
     let addressed = models(|architecture| architecture.heuristic.is_none() && !architecture.uses(Source::Eigenvectors));
     for name in addressed.into_iter().filter(|name| !PLAIN.contains(name)) {
-        assert!(!is_equivariant(name, shape(0.0), &graph(), &features(), &[3, 0, 5, 1, 4, 2], None), "{name}");
+        assert!(!is_equivariant(name, with_dropout(0.0), &graph(), &features(), &[3, 0, 5, 1, 4, 2], None), "{name}");
     }
 }
 
@@ -66,7 +69,7 @@ fn with_addresses_that_stay_behind_relabelling_nodes_changes_rows() {
 fn gradients_of_every_model_under_every_decoder_agree_with_finite_differences() {
     for name in models(|architecture| architecture.heuristic.is_none()) {
         for decoder in [Decoder::Cosine, Decoder::InnerProduct, Decoder::HadamardMlp] {
-            check_gradients(name, Some(decoder), shape(0.0));
+            check_gradients(name, Some(decoder), with_dropout(0.0));
         }
     }
 }
@@ -74,7 +77,7 @@ fn gradients_of_every_model_under_every_decoder_agree_with_finite_differences() 
 #[test]
 fn gradients_of_every_model_that_classifies_agree_with_finite_differences() {
     for name in models(|architecture| architecture.can_classify()) {
-        check_gradients(name, None, Shape { num_classes: Some(4), ..shape(0.0) });
+        check_gradients(name, None, with_dropout(0.0));
     }
 }
 
@@ -82,7 +85,7 @@ fn gradients_of_every_model_that_classifies_agree_with_finite_differences() {
 #[test]
 fn gradients_through_dropout_agree_with_finite_differences() {
     for name in models(|architecture| architecture.heuristic.is_none()) {
-        check_gradients(name, Some(Decoder::HadamardMlp), shape(0.5));
+        check_gradients(name, Some(Decoder::HadamardMlp), with_dropout(0.5));
     }
 }
 
@@ -107,15 +110,35 @@ fn inputs() -> impl Strategy<Value = (Graph, Features, Vec<u32>)> {
     })
 }
 
-fn shapes() -> impl Strategy<Value = Shape> {
-    (1usize..4, 1usize..20, prop::sample::select(Signal::ALL), prop::sample::select(Refresh::ALL))
-        .prop_map(|(hops, width, signal, refresh)| Shape { hops, width, signal, refresh, signal_dim: 5, ..shape(0.5) })
+/// The settings of a model: those of its encoders, and its shape.
+#[derive(Debug, Clone, Copy)]
+struct Settings {
+    hyperparameters: Hyperparameters,
+    shape: Shape,
+}
+
+impl Settings {
+    fn architecture(&self, name: &str) -> Architecture {
+        catalog::architecture(name, &self.hyperparameters).unwrap()
+    }
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    (1usize..4, 1usize..20, prop::sample::select(Signal::ALL), prop::sample::select(Refresh::ALL)).prop_map(
+        |(hops, width, signal, refresh)| {
+            let Settings { hyperparameters, shape } = with_dropout(0.5);
+            Settings {
+                hyperparameters: Hyperparameters { hops, width, signal_dim: 5, ..hyperparameters },
+                shape: Shape { width, signal, refresh, signal_dim: 5, ..shape },
+            }
+        },
+    )
 }
 
 /// The names of the catalog whose architecture is of a kind.
-fn models(kind: impl Fn(&nigh::model::Architecture) -> bool) -> Vec<&'static str> {
-    let names = catalog::MODELS.iter().map(|model| model.0);
-    let names: Vec<_> = names.filter(|name| kind(&catalog::architecture(name).unwrap())).collect();
+fn models(kind: impl Fn(&Architecture) -> bool) -> Vec<&'static str> {
+    let names = catalog::MODELS.iter().map(|model| model.name);
+    let names: Vec<_> = names.filter(|name| kind(&with_dropout(0.0).architecture(name))).collect();
     assert!(!names.is_empty());
     names
 }
@@ -124,15 +147,15 @@ fn models(kind: impl Fn(&nigh::model::Architecture) -> bool) -> Vec<&'static str
 /// as node `i`. With addresses that holds in training as well, where entries are dropped.
 fn is_equivariant(
     name: &str,
-    shape: Shape,
+    settings: Settings,
     graph: &Graph,
     features: &Features,
     order: &[u32],
     addresses: Option<&[u32]>,
 ) -> bool {
-    let shape = Shape { num_features: features.cols(), num_ids: graph.num_nodes(), ..shape };
+    let shape = Shape { num_features: features.cols(), num_ids: graph.num_nodes(), ..settings.shape };
     let represent = |view: &View, training: bool| {
-        let mut model = Model::build(catalog::architecture(name).unwrap(), shape, Seeds::new(SEED)).unwrap();
+        let mut model = Model::build(settings.architecture(name), shape, Seeds::new(SEED)).unwrap();
         model.pretrain(view, &mut |_, _| ());
         let mut recording = model.record(view);
         if training {
@@ -176,23 +199,33 @@ fn features() -> Features {
     Features::from_matrix(Matrix::from_fn(6, 3, |_, _| 2.0 * rng.unit() - 1.0))
 }
 
-fn shape(dropout: f32) -> Shape {
+fn with_dropout(dropout: f32) -> Settings {
     let walks = Node2Vec { walk_length: 5, walks_per_node: 2, ..Node2Vec::default() };
-    Shape { num_features: 3, num_ids: 6, width: 4, dropout, signal_dim: 3, walks, ..Shape::default() }
+    Settings {
+        hyperparameters: Hyperparameters { width: 4, dropout, signal_dim: 3, walks, ..Hyperparameters::default() },
+        shape: Shape { num_features: 3, num_ids: 6, width: 4, signal_dim: 3, ..Shape::default() },
+    }
 }
 
 /// Every entry of every weight against differences of the loss: of pairs under a decoder, or of classes. Starts from the
 /// first seed that lets every weight take part: where a ReLU that all paths pass is dead, or about to turn, there is
 /// nothing to compare with.
-fn check_gradients(name: &str, decoder: Option<Decoder>, shape: Shape) {
-    let checked = (SEED..SEED + 200).any(|seed| gradients_agree(name, decoder, shape, Seeds::new(seed)));
+fn check_gradients(name: &str, decoder: Option<Decoder>, settings: Settings) {
+    let checked = (SEED..SEED + 200).any(|seed| gradients_agree(name, decoder, settings, Seeds::new(seed)));
     assert!(checked, "{name}, {decoder:?}: no seed lets every weight take part");
 }
 
 /// False if a weight hardly takes part, or if more than a few entries lie beside kinks.
-fn gradients_agree(name: &str, decoder: Option<Decoder>, shape: Shape, seeds: Seeds) -> bool {
-    let mut model = Model::build(catalog::architecture(name).unwrap(), shape, seeds).unwrap();
-    let mut pairs = decoder.map(|decoder| PairDecoder::new(decoder, &mut model));
+fn gradients_agree(name: &str, decoder: Option<Decoder>, settings: Settings, seeds: Seeds) -> bool {
+    let Hyperparameters { width, dropout, .. } = settings.hyperparameters;
+    let answer = match decoder {
+        Some(decoder) => Answer::Scores(Scoring { decoder, hidden: width, dropout }),
+        None => Answer::Classes(4),
+    };
+    let shape = Shape { answer, ..settings.shape };
+    let mut model = Model::build(settings.architecture(name), shape, seeds).unwrap();
+    let mut pairs = PairDecoder::new(&model);
+    assert_eq!(pairs.is_some(), decoder.is_some());
     pairs.iter_mut().for_each(|pairs| pairs.set_positives(6, &POSITIVE));
     // Away from the start, where the biases of convolutions are zero and gradients faint.
     let mut rng = seeds.rng(Purpose::Weights, &[]);

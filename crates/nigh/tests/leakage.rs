@@ -1,9 +1,8 @@
 //! Held-out edges never reach message passing or training: one is planted, and nothing changes.
 
 use nigh::model::catalog;
-use nigh::task::{NegativePairs, Part, Question, Split, hold_out};
-use nigh::train::{build, train_on};
-use nigh::{Config, Dataset, Graph, Matrix, Protocol, Run, Seeds, Silent};
+use nigh::task::{EvaluationPairs, GraphParts, PairParts, Part, Split, hold_out};
+use nigh::{Config, Dataset, Graph, Matrix, Protocol, Run, Seeds, Training};
 
 /// Where an extra edge goes.
 #[derive(Clone, Copy, PartialEq)]
@@ -16,8 +15,8 @@ enum Plant {
 #[test]
 fn a_planted_test_edge_changes_nothing_that_is_learnt() {
     for protocol in [Protocol::Published, Protocol::Strict] {
-        // Untrained models are asked once, and what walks and eigenvectors tell is learnt before the first epoch.
-        for name in catalog::MODELS.iter().map(|model| model.0) {
+        // Untrained models are evaluated once; walks and eigenvectors are used before the first epoch.
+        for name in catalog::MODELS.iter().map(|model| model.name) {
             let (clean_run, clean_h) = learn(name, protocol, Plant::Nowhere);
             let (run, h) = learn(name, protocol, Plant::InTheTest);
             assert_eq!(h, clean_h, "{name}, {protocol}: the representations moved");
@@ -31,8 +30,9 @@ fn a_planted_test_edge_changes_nothing_that_is_learnt() {
 /// The test above can fail: an edge that training may see does change what is learnt.
 #[test]
 fn a_planted_training_edge_changes_what_is_learnt() {
-    for (name, _) in catalog::MODELS {
-        if catalog::architecture(name).unwrap().heuristic.is_none() {
+    for model in catalog::MODELS {
+        let name = model.name;
+        if model.architecture(&Default::default()).heuristic.is_none() {
             let (_, clean) = learn(name, Protocol::Strict, Plant::Nowhere);
             let (_, changed) = learn(name, Protocol::Strict, Plant::InTheTraining);
             assert_ne!(clean, changed, "{name}");
@@ -44,11 +44,12 @@ fn a_planted_training_edge_changes_what_is_learnt() {
 fn no_part_of_any_split_sees_a_held_out_edge() {
     let dataset = Dataset::built_in("communities").unwrap();
     let config = Config::default().resolve(&dataset).unwrap();
-    let split = config.task.split(&dataset, &config, Seeds::new(3)).unwrap();
-    for asked in split.valid.iter().chain(&split.test) {
-        let Question::Pairs { positive, .. } = &asked.question else { panic!("pairs are asked") };
-        for part in split.train.iter().chain(&split.valid).chain(&split.test) {
-            assert!(positive.iter().all(|&[a, b]| !part.view.graph().has_edge(a, b)));
+    let Split::Pairs(parts) = config.split().split(&dataset, Seeds::new(3)).unwrap() else { panic!("pairs of nodes") };
+    assert!(parts.test.is_some());
+    for held_out in parts.valid.iter().chain(parts.test()) {
+        let training = parts.train.iter().map(|part| &part.view);
+        for view in training.chain(parts.valid.iter().chain(parts.test()).map(|part| &part.view)) {
+            assert!(held_out.question.positive.iter().all(|&[a, b]| !view.graph().has_edge(a, b)));
         }
     }
 }
@@ -67,20 +68,18 @@ fn learn(model: &str, protocol: Protocol, plant: Plant) -> (Run, Matrix) {
     }
     dataset.samples[0].graph = Graph::from_edges(400, &parts.concat()).unwrap().0.into();
     let config = Config { model: model.into(), protocol, epochs: 20, walks_per_node: 2, ..Config::default() };
-    let config = config.resolve(&dataset).unwrap();
+    let training = Training::new(&dataset, Config { repeats: 1, ..config }).unwrap();
     let parts = parts.each_ref().map(Vec::as_slice);
-    let [train, valid, test] = hold_out(&dataset.samples[0], 0, parts, &config, Seeds::new(1)).unwrap();
-    assert!(!asks(&valid, planted), "another edge must be planted: this one is a validation negative");
+    let settings = training.config().split();
+    let GraphParts { train, valid, test } = hold_out(&dataset.samples[0], 0, parts, &settings, Seeds::new(1)).unwrap();
+    assert!(!has_negative(&valid, planted), "another edge must be planted: this one is a validation negative");
     let view = train.view.clone();
-    let split = Split { train: vec![train], valid: vec![valid], test: vec![test] };
-    let (run, mut model) = train_on(split, build(&dataset, &config, 1).unwrap(), &config, &mut Silent).unwrap();
-    let h = model.represent(&view, 0);
-    (run, h)
+    let parts = PairParts { train: vec![train], valid: vec![valid], test: Some(vec![test]) };
+    let trained = training.split(Split::Pairs(parts)).run().unwrap();
+    (trained.run().clone(), trained.model().represent(&view, 0))
 }
 
-fn asks(part: &Part, [a, b]: [u32; 2]) -> bool {
-    let Question::Pairs { negative: NegativePairs::Given(negative), .. } = &part.question else {
-        panic!("given pairs")
-    };
+fn has_negative(part: &Part<EvaluationPairs>, [a, b]: [u32; 2]) -> bool {
+    let negative = &part.question.negative;
     negative.contains(&[a, b]) || negative.contains(&[b, a])
 }

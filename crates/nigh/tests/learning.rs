@@ -1,7 +1,7 @@
 //! The figures of the paper on its generated graphs, with its protocol: 1,000 epochs, 5 repeats.
 
 use nigh::dataset::{Folders, Input};
-use nigh::{Config, Dataset, Protocol, Silent, Task, train::train};
+use nigh::{Config, Dataset, Protocol, Task, Training};
 
 #[test]
 fn communities_are_found_by_smp_and_not_by_plain_gnns() {
@@ -50,12 +50,13 @@ fn communities_and_leaders_are_both_found_by_smp_alone() {
 }
 
 #[test]
-fn the_first_epoch_and_the_last_are_looked_at_whatever_the_step() {
+fn the_first_epoch_and_the_last_are_evaluated_whatever_the_interval() {
     for (task, asks_once) in [(Task::LinkPrediction, false), (Task::GraphReconstruction, true)] {
         let config = Config { task, epochs: 7, evaluate_every: 3, repeats: 1, ..Config::default() };
-        let run = train(&Dataset::built_in("grid").unwrap(), &config, &mut Silent, None).unwrap().runs.remove(0);
-        assert_eq!(run.curve.iter().map(|look| look.epoch).collect::<Vec<_>>(), [1, 3, 6, 7]);
-        assert_eq!(run.curve.iter().all(|look| look.valid == look.test), asks_once, "{task}");
+        let dataset = Dataset::built_in("grid").unwrap();
+        let run = Training::new(&dataset, config).unwrap().run().unwrap().summary.repeats.remove(0);
+        assert_eq!(run.curve.iter().map(|evaluation| evaluation.epoch).collect::<Vec<_>>(), [1, 3, 6, 7]);
+        assert_eq!(run.curve.iter().all(|evaluation| evaluation.valid == evaluation.test), asks_once, "{task}");
     }
 }
 
@@ -91,6 +92,5 @@ fn figure(dataset: &str, task: Task, model: &str) -> f64 {
 
 fn figure_on(dataset: &Dataset, task: Task, model: &str) -> f64 {
     let config = Config { task, model: model.into(), protocol: Protocol::Published, ..Config::default() };
-    let outcome = train(dataset, &config, &mut Silent, None).unwrap();
-    100.0 * outcome.mean_and_std().0
+    100.0 * Training::new(dataset, config).unwrap().run().unwrap().summary.mean
 }

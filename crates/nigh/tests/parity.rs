@@ -1,13 +1,16 @@
 //! The same numbers as scikit-learn, OGB and PyTorch Geometric. `fixtures/make.py` made theirs.
 
-use nigh::encoder::{Encoder, Gin, Input, Propagated, Scope};
+use nigh::encoder::{Encoder, Gin, Input, Layers, Propagated, Scope};
+
 use nigh::linalg::{Matrix, SparseMatrix};
+use nigh::metric::{ClassMetric, PairMetric};
+use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
-use nigh::model::{Architecture, Head, Recording, Shape, catalog};
+use nigh::model::{Answer, Architecture, Head, Recording, Scoring, Shape};
 use nigh::ops::softmax;
 use nigh::tape::{Var, Weight};
 use nigh::train::Adam;
-use nigh::{Decoder, Features, Graph, Metric, Model, Operator, Seeds, View};
+use nigh::{Decoder, Features, Graph, Model, Operator, Seeds, Storage, View};
 use serde_json::Value;
 
 /// Metrics are sums of a few fractions, and the file rounds them to nine digits.
@@ -19,8 +22,8 @@ const LAYER_TOLERANCE: f64 = 1e-5;
 #[test]
 fn auc_and_average_precision_are_those_of_scikit_learn() {
     for (case, positive, negative) in rankings() {
-        for (metric, key) in [(Metric::Auc, "auc"), (Metric::AveragePrecision, "ap")] {
-            assert_metric(metric.of_pairs(&positive, &negative), &case[key], &format!("{metric} of {}", case["name"]));
+        for (metric, key) in [(PairMetric::Auc, "auc"), (PairMetric::AveragePrecision, "ap")] {
+            assert_metric(metric.of(&positive, &negative), &case[key], &format!("{key} of {}", case["name"]));
         }
     }
 }
@@ -29,8 +32,8 @@ fn auc_and_average_precision_are_those_of_scikit_learn() {
 fn hits_at_k_are_those_of_ogb() {
     for (case, positive, negative) in rankings() {
         for (k, expected) in case["hits"].as_object().unwrap() {
-            let metric: Metric = format!("hits@{k}").parse().unwrap();
-            assert_metric(metric.of_pairs(&positive, &negative), expected, &format!("{metric} of {}", case["name"]));
+            let metric = PairMetric::HitsAt(k.parse().unwrap());
+            assert_metric(metric.of(&positive, &negative), expected, &format!("hits@{k} of {}", case["name"]));
         }
     }
 }
@@ -43,7 +46,7 @@ fn the_mean_reciprocal_rank_is_that_of_ogb() {
         let positives = scores(&case["positive"]);
         assert_eq!(positives.len(), negatives.len(), "{}", case["name"]);
         let alone = positives.iter().zip(negatives);
-        let ranks = alone.map(|(&score, negatives)| Metric::MeanReciprocalRank.of_pairs(&[score], &scores(negatives)));
+        let ranks = alone.map(|(&score, negatives)| PairMetric::MeanReciprocalRank.of(&[score], &scores(negatives)));
         assert_metric(ranks.sum::<f64>() / positives.len() as f64, &case["mrr"], &format!("mrr of {}", case["name"]));
     }
 }
@@ -52,9 +55,9 @@ fn the_mean_reciprocal_rank_is_that_of_ogb() {
 fn accuracy_and_macro_f1_are_those_of_scikit_learn() {
     for case in cases("classification") {
         let (labels, predictions) = (nodes(&case["labels"]), nodes(&case["predictions"]));
-        for (metric, key) in [(Metric::Accuracy, "accuracy"), (Metric::MacroF1, "macro_f1")] {
-            let found = metric.of_classes(&labels, &predictions);
-            assert_metric(found, &case[key], &format!("{metric} of {}", case["name"]));
+        for (metric, key) in [(ClassMetric::Accuracy, "accuracy"), (ClassMetric::MacroF1, "macro_f1")] {
+            let found = metric.of(&labels, &predictions);
+            assert_metric(found, &case[key], &format!("{key} of {}", case["name"]));
         }
     }
 }
@@ -114,7 +117,7 @@ fn a_propagated_signal_is_that_of_pytorch_geometric() {
 #[test]
 fn softmax_and_its_gradients_are_those_of_pytorch() {
     let case = Layer::load("softmax");
-    let mut model = case.model(catalog::architecture("sgc").unwrap(), 3, 2);
+    let mut model = case.model(row("sgc", 3, 2), 3);
     let view = &case.views()[0];
     case.check_output_and_gradients(&mut model, view);
     let mut recording = model.record(view);
@@ -139,7 +142,7 @@ fn softmax_is_exact_where_probabilities_vanish_and_hides_nothing_that_is_not_a_n
 fn relu_hides_nothing_that_is_not_a_number() {
     // As torch.relu: NaN. A zero in its place would turn a diverged layer into a silent one.
     let case = Layer::load("gcn");
-    let mut model = case.model(catalog::architecture("gcn").unwrap(), 6, 2);
+    let mut model = case.model(row("gcn", 6, 2), 6);
     model.weights.named("features/gcn/1/weight").unwrap().value.data_mut().fill(f32::NAN);
     let h = model.represent(&case.views()[0], 0);
     assert!(h.data().iter().all(|x| x.is_nan()), "the first layer is lost, but H is {:?}", h.row(0));
@@ -151,8 +154,10 @@ fn the_pair_predictor_and_its_gradients_are_those_of_pytorch() {
     let (h, pairs) = (matrix(&case.fixture["h"]), pairs(&case.fixture["pairs"]));
     // The representation is given, so any model will do whose representation is 4 wide and whose hidden layers are 5.
     let seeds = Seeds::new(0);
-    let mut model = Model::build(catalog::architecture("sgc").unwrap(), shape(1, 5, 4, 1), seeds).unwrap();
-    let mut decoder = PairDecoder::new(Decoder::HadamardMlp, &mut model);
+    let answer = Answer::Scores(Scoring { decoder: Decoder::HadamardMlp, hidden: 5, dropout: 0.0 });
+    let shape = Shape { num_features: 1, width: 4, answer, ..Shape::default() };
+    let mut model = Model::build(row("sgc", 5, 1), shape, seeds).unwrap();
+    let mut decoder = PairDecoder::new(&model).unwrap();
     case.set_weights(&mut model);
     case.check(decoder.scores(&case.graph().into(), &h, &pairs, &model.weights), &case.fixture["output"], "scores");
 
@@ -174,26 +179,26 @@ fn the_pair_predictor_and_its_gradients_are_those_of_pytorch() {
 
 /// Every encoder of the file with its weights.
 fn every_encoder() -> impl Iterator<Item = (Layer, Model)> {
-    let row = |name| catalog::architecture(name).unwrap();
     let signal_of = |case| catalog::signal().through(Given(Layer::load(case).signal()));
-    let linear = [catalog::features().linear().l2_normalize(), signal_of("smp-linear")];
+    let linear = [catalog::features().linear(&hyperparameters(4, 2)).l2_normalize(), signal_of("smp-linear")];
+    let gin = Gin { layers: Layers { count: 2, hidden: 6, dropout: 0.0 } };
     let attention = [catalog::features().through(AsTheyAre), signal_of("attention")];
-    // Case, model, width of hidden layers, K.
+    // Case, model, width of the representation.
     let rows = [
-        ("sgc", row("sgc"), 3, 2),
-        ("gcn", row("gcn"), 6, 2),
-        ("weighted-gcn", row("gcn"), 3, 1),
-        ("gcn-onehot", row("gcn-onehot"), 6, 2),
-        ("gat", row("gat"), 8, 2),
-        ("graphsage", row("graphsage"), 6, 2),
-        ("gin", catalog::model([catalog::features().through(Gin)]), 6, 2),
-        ("matrix-factorization", row("matrix-factorization"), 3, 2),
-        ("smp-linear", catalog::model(linear).head(Head::Linear), 4, 2),
-        ("attention", catalog::model(attention).head(Head::Attention), 3, 2),
+        ("sgc", row("sgc", 3, 2), 3),
+        ("gcn", row("gcn", 6, 2), 6),
+        ("weighted-gcn", row("gcn", 3, 1), 3),
+        ("gcn-onehot", row("gcn-onehot", 6, 2), 6),
+        ("gat", row("gat", 8, 2), 8),
+        ("graphsage", row("graphsage", 6, 2), 6),
+        ("gin", catalog::model([catalog::features().through(gin)]), 6),
+        ("matrix-factorization", row("matrix-factorization", 3, 2), 3),
+        ("smp-linear", catalog::model(linear).head(Head::Linear), 4),
+        ("attention", catalog::model(attention).head(Head::Attention), 3),
     ];
-    rows.into_iter().map(|(name, architecture, width, hops)| {
+    rows.into_iter().map(|(name, architecture, width)| {
         let case = Layer::load(name);
-        let model = case.model(architecture, width, hops);
+        let model = case.model(architecture, width);
         (case, model)
     })
 }
@@ -205,7 +210,7 @@ struct Given(Matrix);
 impl Encoder for Given {
     fn encode(&self, scope: &mut Scope<'_>, _: Input) -> (Var, usize) {
         let e = scope.tape.constant(self.0.clone());
-        Propagated.encode(scope, Input::dense(e, self.0.cols()))
+        Propagated { hops: 2, storage: Storage::Single }.encode(scope, Input::dense(e, self.0.cols()))
     }
 }
 
@@ -261,12 +266,15 @@ impl Layer {
     }
 
     /// A model with the weights of the file, and no others.
-    fn model(&self, architecture: Architecture, width: usize, hops: usize) -> Model {
+    fn model(&self, architecture: Architecture, width: usize) -> Model {
         let num_features = self.views()[0].features.cols();
-        let shape = shape(num_features, width, matrix(&self.fixture["output"]).cols(), hops);
+        let shape = Shape { num_features, num_ids: self.num_nodes(), width, signal_dim: 4, ..Shape::default() };
         // The last layer is as wide as the output, for classes or, where there are none, because hidden layers are.
-        let num_classes = shape.num_classes.filter(|_| architecture.can_classify());
-        let shape = Shape { num_ids: self.num_nodes(), num_classes, ..shape };
+        let answer = match architecture.can_classify() {
+            true => Answer::Classes(matrix(&self.fixture["output"]).cols()),
+            false => shape.answer,
+        };
+        let shape = Shape { answer, ..shape };
         let mut model = Model::build(architecture, shape, Seeds::new(0)).unwrap();
         assert_eq!(model.weights.entries().len(), self.names().count(), "every weight of {} is given", self.name);
         self.set_weights(&mut model);
@@ -287,8 +295,8 @@ impl Layer {
         }
     }
 
-    fn cosine(&self, model: &mut Model) -> PairDecoder {
-        let mut decoder = PairDecoder::new(Decoder::Cosine, model);
+    fn cosine(&self, model: &Model) -> PairDecoder {
+        let mut decoder = PairDecoder::new(model).expect("a model that scores pairs");
         decoder.set_positives(self.num_nodes(), &pairs(&self.fixture["positive"]));
         decoder
     }
@@ -328,10 +336,13 @@ impl Layer {
     }
 }
 
-/// `outputs` may differ from `width` because the last layer is as wide as there are classes.
-fn shape(num_features: usize, width: usize, outputs: usize, hops: usize) -> Shape {
-    let num_classes = Some(outputs);
-    Shape { num_features, num_classes, hops, width, dropout: 0.0, signal_dim: 4, ..Shape::default() }
+/// A row of the catalog without dropout.
+fn row(name: &str, width: usize, hops: usize) -> Architecture {
+    catalog::architecture(name, &hyperparameters(width, hops)).unwrap()
+}
+
+fn hyperparameters(width: usize, hops: usize) -> Hyperparameters {
+    Hyperparameters { hops, width, dropout: 0.0, signal_dim: 4, ..Hyperparameters::default() }
 }
 
 fn sparse(features: &Matrix) -> Features {

@@ -2,14 +2,15 @@
 
 use nigh::dataset::{FixedPairs, FixedSplit, PaperDefaults};
 use nigh::names::Auto;
-use nigh::task::{NegativePairs, Part, Question, SameLabelPairs};
+use nigh::task::{EvaluationPairs, LabelledNodes, Part, SameLabelPairs, TrainingPairs};
 use nigh::{
-    Config, Dataset, Features, Graph, Matrix, Protocol, Purpose, Refresh, Result, Sample, Seeds, Silent, Split, Task,
-    train,
+    Config, Dataset, Features, Graph, Matrix, Protocol, Purpose, Refresh, Result, Sample, Seeds, Split, Task, Training,
+    View,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 proptest! {
     #![proptest_config(ProptestConfig {
@@ -57,7 +58,7 @@ proptest! {
         for task in [Task::LinkPrediction, Task::GraphReconstruction] {
             let split = split(&dataset, &asking(task), seed).unwrap();
             for part in [only(&split.valid), only(&split.test)] {
-                let negative = given(part);
+                let negative = negative(part);
                 let distinct: BTreeSet<[u32; 2]> = negative.iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
                 prop_assert!(negative.iter().all(|&[a, b]| a != b && !graph.has_edge(a, b)));
                 prop_assert_eq!(distinct.len(), negative.len());
@@ -88,8 +89,8 @@ proptest! {
         let config = Config { protocol: Protocol::Published, ..asking(Task::LinkPrediction) };
         let split = split(&dataset, &config, seed).unwrap();
         for part in [only(&split.valid), only(&split.test)] {
-            prop_assert_eq!(given(part).len(), positive(part).len());
-            prop_assert!(given(part).iter().all(|&[a, b]| a != b && (a > b || !graph.has_edge(a, b))));
+            prop_assert_eq!(negative(part).len(), positive(part).len());
+            prop_assert!(negative(part).iter().all(|&[a, b]| a != b && (a > b || !graph.has_edge(a, b))));
         }
     }
 
@@ -99,7 +100,7 @@ proptest! {
         prop_assume!(sample.graph.num_edges() >= 10 && sample.graph.num_non_edges() >= 10);
         let dataset = dataset(vec![sample]);
         for &task in Task::ALL {
-            let digest = |seed| split(&dataset, &asking(task), seed).unwrap().digest();
+            let digest = |seed| split(&dataset, &asking(task), seed).unwrap().digest;
             prop_assert_eq!(digest(seed), digest(seed), "{}", task);
             prop_assert_ne!(digest(seed), digest(seed ^ 1), "{}", task);
         }
@@ -114,7 +115,7 @@ proptest! {
         let mut asked = Vec::new();
         for part in parts {
             prop_assert_eq!(part.view.graph(), graph.as_ref());
-            let (nodes, classes) = asked_nodes(part);
+            let (nodes, classes) = labelled_nodes(part);
             prop_assert!(!nodes.is_empty());
             prop_assert!(nodes.iter().zip(classes).all(|(&node, &class)| labels[node as usize] == Some(class)));
             asked.extend_from_slice(nodes);
@@ -135,12 +136,12 @@ proptest! {
         let expected: Vec<_> = all_pairs(graph.num_nodes() as u32).into_iter().filter(like).collect();
         prop_assert_eq!(asked, expected);
         let [train, valid, test] = parts;
-        for negative in [drawn(train, seed, 200), given(valid).to_vec(), given(test).to_vec()] {
+        for negative in [drawn(train, seed, 200), negative(valid).to_vec(), negative(test).to_vec()] {
             let known = |node: u32| labels[node as usize].is_some();
             prop_assert!(negative.iter().all(|pair| known(pair[0]) && known(pair[1]) && !like(pair)));
         }
         for part in [valid, test] {
-            prop_assert_eq!(given(part).len(), positive(part).len());
+            prop_assert_eq!(negative(part).len(), positive(part).len());
         }
         prop_assert!(parts.iter().all(|part| part.view.graph() == graph.as_ref()));
     }
@@ -192,7 +193,7 @@ fn the_papers_graphs_are_split_by_so_many_nodes_per_class() {
         let labels = dataset.samples[0].labels.clone().unwrap();
         for seed in 0..5 {
             let split = split(&dataset, &asking(Task::NodeClassification), seed).unwrap();
-            let parts = [&split.train, &split.valid, &split.test].map(|parts| asked_nodes(only(parts)));
+            let parts = [&split.train, &split.valid, &split.test].map(|parts| labelled_nodes(only(parts)));
             let distinct: BTreeSet<u32> = parts.iter().flat_map(|(nodes, _)| *nodes).copied().collect();
             assert_eq!(distinct.len(), parts.iter().map(|part| part.0.len()).sum::<usize>(), "{name}: disjoint");
             for (nodes, classes) in parts {
@@ -241,7 +242,7 @@ fn link_prediction_on_several_graphs_asks_about_one_part_of_each_and_sees_its_tr
     for part in split.valid.iter().chain(&split.test) {
         let (whole, seen) = (&dataset.samples[part.view.graph as usize].graph, part.view.graph());
         assert!(positive(part).iter().all(|&[a, b]| whole.has_edge(a, b) && !seen.has_edge(a, b)));
-        assert!(given(part).iter().all(|&[a, b]| a != b && !whole.has_edge(a, b)));
+        assert!(negative(part).iter().all(|&[a, b]| a != b && !whole.has_edge(a, b)));
         assert!(seen.edges().all(|[a, b]| whole.has_edge(a, b)));
         let share = seen.num_edges() as f32 / whole.num_edges() as f32;
         assert!((0.7..0.9).contains(&share), "{share} of the edges are seen");
@@ -258,17 +259,17 @@ fn classification_on_several_graphs_sees_and_asks_about_whole_graphs() {
             let labels = sample.labels.as_ref().unwrap();
             let like = |pair: &[u32; 2]| labels[pair[0] as usize] == labels[pair[1] as usize];
             assert_eq!(part.view.graph(), sample.graph.as_ref());
-            match &part.question {
-                Question::Nodes { nodes, labels: asked } => {
-                    assert_eq!(nodes, &(0..labels.len() as u32).collect::<Vec<_>>());
-                    assert!(asked.iter().zip(labels.iter()).all(|(&asked, &label)| Some(asked) == label));
-                }
-                Question::Pairs { positive, .. } => assert!(!positive.is_empty() && positive.iter().all(like)),
+            if task.asks_pairs() {
+                assert!(!positive(part).is_empty() && positive(part).iter().all(like));
+            } else {
+                let (nodes, asked) = labelled_nodes(part);
+                assert_eq!(nodes, (0..labels.len() as u32).collect::<Vec<_>>());
+                assert!(asked.iter().zip(labels.iter()).all(|(&asked, &label)| Some(asked) == label));
             }
         }
         for part in split.valid.iter().chain(&split.test).filter(|_| task.asks_pairs()) {
             let labels = dataset.samples[part.view.graph as usize].labels.as_ref().unwrap();
-            assert!(given(part).iter().all(|&[a, b]| labels[a as usize] != labels[b as usize]));
+            assert!(negative(part).iter().all(|&[a, b]| labels[a as usize] != labels[b as usize]));
         }
     }
 }
@@ -279,14 +280,14 @@ fn several_graphs_resample_their_signal_and_can_be_learnt_from() {
     for task in INDUCTIVE {
         let config = Config { epochs: 4, evaluate_every: 2, repeats: 1, ..asking(task) };
         let resolved = config.clone().resolve(&dataset).unwrap();
-        assert_eq!(resolved.refresh.get(), Refresh::Resampled);
-        let outcome = train::train(&dataset, &config, &mut Silent, None).unwrap();
-        let [run] = &outcome.runs[..] else { panic!("one repeat") };
-        assert_eq!(run.split, split(&dataset, &config, run.seed).unwrap().digest());
+        assert_eq!(resolved.refresh, Refresh::Resampled);
+        let trained = Training::new(&dataset, config.clone()).unwrap().run().unwrap();
+        let [run] = &trained.summary.repeats[..] else { panic!("one repeat") };
+        assert_eq!(run.split, split(&dataset, &config, run.seed).unwrap().digest);
         assert!(run.curve.iter().all(|look| look.loss.is_finite() && (0.0..=1.0).contains(&look.test)), "{task}");
     }
     let alone = dataset_of(&dataset.samples[..1]);
-    assert_eq!(asking(Task::LinkPrediction).resolve(&alone).unwrap().refresh.get(), Refresh::Fixed);
+    assert_eq!(asking(Task::LinkPrediction).resolve(&alone).unwrap().refresh, Refresh::Fixed);
 }
 
 #[test]
@@ -325,13 +326,13 @@ fn a_graph_too_small_for_its_task_is_refused_with_the_reason() {
 #[test]
 fn a_graph_without_any_edge_is_refused_by_reconstruction() {
     let dataset = Dataset::from_graph("empty", Graph::from_edges(4, &[]).unwrap().0);
-    let error = split(&dataset, &asking(Task::GraphReconstruction), 1).map(|split| split.digest());
+    let error = split(&dataset, &asking(Task::GraphReconstruction), 1).map(|split| split.digest);
     let error = error.expect_err("nothing to ask about").to_string();
     assert!(error.contains("edge"), "{error}");
 }
 
 #[test]
-fn data_that_do_not_fit_together_are_refused_at_the_door() {
+fn data_that_do_not_fit_together_are_refused_on_input() {
     let graphs = seven_graphs();
     let mut widths = graphs.clone();
     widths.samples[4].features = Features::Constant(widths.samples[4].graph.num_nodes());
@@ -343,7 +344,8 @@ fn data_that_do_not_fit_together_are_refused_at_the_door() {
     ] {
         for &task in tasks {
             let config = Config { epochs: 1, evaluate_every: 1, repeats: 1, ..asking(task) };
-            assert!(train::train(&dataset, &config, &mut Silent, None).is_err(), "{what}, {task}");
+            let trained = Training::new(&dataset, config).and_then(Training::run);
+            assert!(trained.is_err(), "{what}, {task}");
         }
     }
 }
@@ -357,7 +359,7 @@ fn a_split_that_comes_with_the_data_is_kept() {
     for (part, mut nodes) in [&by_nodes.train, &by_nodes.valid, &by_nodes.test].into_iter().zip(nodes) {
         nodes.sort_unstable();
         let labels: Vec<u32> = nodes.iter().map(|node| node % 2).collect();
-        assert_eq!(asked_nodes(only(part)), (&nodes[..], &labels[..]));
+        assert_eq!(labelled_nodes(only(part)), (&nodes[..], &labels[..]));
     }
 
     let pairs = |positive, negative| FixedPairs { positive: vec![positive], negative: vec![negative, [9, 0]] };
@@ -367,7 +369,7 @@ fn a_split_that_comes_with_the_data_is_kept() {
     let whole = &dataset.samples[0].graph;
     assert_eq!(positive(only(&by_pairs.train)), whole.edges().collect::<Vec<_>>());
     for (part, asked) in [&by_pairs.valid, &by_pairs.test].into_iter().zip(&held_out) {
-        assert_eq!((positive(only(part)), given(only(part))), (&asked.positive[..], &asked.negative[..]));
+        assert_eq!((positive(only(part)), negative(only(part))), (&asked.positive[..], &asked.negative[..]));
         assert_eq!(only(part).view.graph(), whole.as_ref());
     }
 
@@ -463,38 +465,77 @@ fn asking(task: Task) -> Config {
     Config { task, ..Config::default() }
 }
 
-fn split(dataset: &Dataset, config: &Config, seed: u64) -> Result<Split> {
-    let config = config.clone().resolve(dataset)?;
-    config.task.split(dataset, &config, Seeds::new(seed))
+/// A split of any kind, all of whose parts are looked at alike.
+#[derive(Debug)]
+struct AnySplit {
+    train: Vec<AnyPart>,
+    valid: Vec<AnyPart>,
+    test: Vec<AnyPart>,
+    digest: String,
 }
 
-fn only(parts: &[Part]) -> &Part {
+#[derive(Debug)]
+struct AnyPart {
+    view: Arc<View>,
+    question: AnyQuestion,
+}
+
+#[derive(Debug)]
+enum AnyQuestion {
+    Nodes(LabelledNodes),
+    Training(TrainingPairs),
+    Evaluation(EvaluationPairs),
+}
+
+fn split(dataset: &Dataset, config: &Config, seed: u64) -> Result<AnySplit> {
+    fn parts<Q: Clone>(parts: &[Part<Q>], question: fn(Q) -> AnyQuestion) -> Vec<AnyPart> {
+        let part = |part: &Part<Q>| AnyPart { view: part.view.clone(), question: question(part.question.clone()) };
+        parts.iter().map(part).collect()
+    }
+    let split = config.clone().resolve(dataset)?.split().split(dataset, Seeds::new(seed))?;
+    let digest = split.digest();
+    Ok(match split {
+        Split::Nodes(split) => AnySplit {
+            train: parts(&split.train, AnyQuestion::Nodes),
+            valid: parts(&split.valid, AnyQuestion::Nodes),
+            test: parts(split.test(), AnyQuestion::Nodes),
+            digest,
+        },
+        Split::Pairs(split) => AnySplit {
+            train: parts(&split.train, AnyQuestion::Training),
+            valid: parts(&split.valid, AnyQuestion::Evaluation),
+            test: parts(split.test(), AnyQuestion::Evaluation),
+            digest,
+        },
+    })
+}
+
+fn only(parts: &[AnyPart]) -> &AnyPart {
     let [part] = parts else { panic!("one part for one graph, not {}", parts.len()) };
     part
 }
 
-fn asked_nodes(part: &Part) -> (&[u32], &[u32]) {
-    let Question::Nodes { nodes, labels } = &part.question else { panic!("nodes are asked about") };
+fn labelled_nodes(part: &AnyPart) -> (&[u32], &[u32]) {
+    let AnyQuestion::Nodes(LabelledNodes { nodes, labels }) = &part.question else { panic!("a part about pairs") };
     (nodes, labels)
 }
 
-fn asked_pairs(part: &Part) -> (&[[u32; 2]], &NegativePairs) {
-    let Question::Pairs { positive, negative } = &part.question else { panic!("pairs are asked about") };
-    (positive, negative)
+fn positive(part: &AnyPart) -> &[[u32; 2]] {
+    match &part.question {
+        AnyQuestion::Training(pairs) => &pairs.positive,
+        AnyQuestion::Evaluation(pairs) => &pairs.positive,
+        AnyQuestion::Nodes(_) => panic!("a part about nodes"),
+    }
 }
 
-fn positive(part: &Part) -> &[[u32; 2]] {
-    asked_pairs(part).0
+fn negative(part: &AnyPart) -> &[[u32; 2]] {
+    let AnyQuestion::Evaluation(pairs) = &part.question else { panic!("only evaluation has fixed negatives") };
+    &pairs.negative
 }
 
-fn given(part: &Part) -> &[[u32; 2]] {
-    let NegativePairs::Given(pairs) = asked_pairs(part).1 else { panic!("negatives for evaluation are given") };
-    pairs
-}
-
-fn drawn(part: &Part, seed: u64, count: usize) -> Vec<[u32; 2]> {
-    let NegativePairs::Drawn(sampler) = asked_pairs(part).1 else { panic!("negatives for training are drawn") };
-    let mut pairs = Vec::new();
-    sampler.draw(Seeds::new(seed).stream(Purpose::Negatives, &[0, 1, 0]), count, &mut pairs);
-    pairs
+fn drawn(part: &AnyPart, seed: u64, count: usize) -> Vec<[u32; 2]> {
+    let AnyQuestion::Training(pairs) = &part.question else { panic!("only training draws negatives") };
+    let mut negative = Vec::new();
+    pairs.draw_negatives(Seeds::new(seed).stream(Purpose::Negatives, &[0, 1, 0]), count, &mut negative);
+    negative
 }

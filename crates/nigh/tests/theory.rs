@@ -2,8 +2,11 @@
 
 use nigh::dataset::generate;
 use nigh::encoder::Gin;
-use nigh::graph::proximity::{max_row_norm, measure, sample_pairs, sufficient_width};
-use nigh::model::{Architecture, Shape, catalog};
+use nigh::encoder::Layers;
+use nigh::graph::proximity::max_row_norm;
+use nigh::model::catalog::{self, Hyperparameters};
+use nigh::model::{Architecture, Shape};
+use nigh::source::estimate::{measure, sample_pairs, sufficient_width};
 use nigh::{Features, Graph, Matrix, Model, Operator, Seeds, Signal, View};
 use std::sync::Arc;
 
@@ -35,7 +38,7 @@ fn automorphic_nodes_coincide_without_a_signal_and_part_with_one() {
 fn an_equivariant_model_takes_a_neighbour_for_its_copy_in_another_component() {
     let graph = generate::communities(3, 5, 0.1, 1).graph;
     let (view, n) = (two_copies(&graph), 15);
-    let mut plain = model("gcn", 3);
+    let plain = model("gcn", 3);
     let h = plain.represent(&view, 0);
     let e = Operator::symmetric(two_copies(&graph).graph().clone().into());
     for [i, j] in graph.edges() {
@@ -80,7 +83,7 @@ fn the_stochastic_representation_of_the_model_is_the_estimate_of_the_theorem() {
     let graph = Arc::new(generate::communities(4, 8, 0.05, 3).graph);
     let view = View::new(graph.clone(), Features::Constant(32)).unwrap();
     let shape = Shape { signal_dim: 2048, ..shape(1) };
-    let identity = catalog::architecture("smp-identity").unwrap();
+    let identity = row("smp-identity");
     let h = Model::build(identity, shape, Seeds::new(3)).unwrap().represent(&view, 0);
     let pairs: Vec<[u32; 2]> = graph.edges().collect();
     for pair in measure(&Operator::symmetric(graph), 2, Signal::Gaussian, 2048, &pairs, 3, |_| {}) {
@@ -116,13 +119,14 @@ fn a_gin_tells_apart_what_a_mean_does_not() {
     let (graph, _) = Graph::from_edges(6, &[[0, 1], [2, 3], [2, 4], [2, 5]]).unwrap();
     let view = View::new(graph, Features::Constant(6)).unwrap();
     let rows = |architecture: Architecture| {
-        let mut model = Model::build(architecture, shape(1), Seeds::new(4)).unwrap();
+        let model = Model::build(architecture, shape(1), Seeds::new(4)).unwrap();
         let h = model.represent(&view, 0);
         [h.row(0).to_vec(), h.row(2).to_vec()]
     };
-    let [one, three] = rows(catalog::architecture("graphsage").unwrap());
+    let layers = Layers { count: 2, hidden: 6, dropout: 0.5 };
+    let [one, three] = rows(row("graphsage"));
     assert_eq!(one, three);
-    let [one, three] = rows(catalog::model([catalog::features().through(Gin)]));
+    let [one, three] = rows(catalog::model([catalog::features().through(Gin { layers })]));
     assert_ne!(one, three);
 }
 
@@ -146,8 +150,13 @@ fn shape(num_features: usize) -> Shape {
     Shape { num_features, width: 6, signal_dim: 8, ..Shape::default() }
 }
 
+fn row(name: &str) -> Architecture {
+    let settings = Hyperparameters { width: 6, signal_dim: 8, ..Hyperparameters::default() };
+    catalog::architecture(name, &settings).unwrap()
+}
+
 fn model(name: &str, num_features: usize) -> Model {
-    Model::build(catalog::architecture(name).unwrap(), shape(num_features), Seeds::new(4)).unwrap()
+    Model::build(row(name), shape(num_features), Seeds::new(4)).unwrap()
 }
 
 fn features(num_nodes: usize, cols: usize) -> Matrix {

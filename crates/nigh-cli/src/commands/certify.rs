@@ -6,6 +6,7 @@ use crate::progress;
 use anyhow::Result;
 use nigh::graph::proximity;
 use nigh::report::text_table::TextTable;
+use nigh::source::estimate;
 use nigh::{Error, Operator};
 use serde_json::json;
 
@@ -35,15 +36,14 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
     let graph = &sample.graph;
     let operator = Operator::symmetric(graph.clone());
     let max_norm = proximity::max_row_norm(&operator, hops);
-    let sufficient = proximity::sufficient_width(max_norm, epsilon, delta).ceil();
+    let sufficient = estimate::sufficient_width(max_norm, epsilon, delta).ceil();
     let dim = match options.signal_dim {
         Some(dim) => dim,
         None => sufficient.min(MAX_DEFAULT_WIDTH) as usize,
     };
     let bar = progress::bar(dim as u64, quiet).with_prefix("columns of E");
-    let sample = proximity::sample_pairs(graph, hops, pairs, seed);
-    let measured =
-        proximity::measure(&operator, hops, signal, dim, &sample, seed, |done| bar.set_position(done as u64));
+    let sample = estimate::sample_pairs(graph, hops, pairs, seed);
+    let measured = estimate::measure(&operator, hops, signal, dim, &sample, seed, |done| bar.set_position(done as u64));
     bar.finish_and_clear();
     let within = measured.iter().filter(|pair| pair.error() < epsilon).count() as f64 / measured.len() as f64;
     let mut errors: Vec<f64> = measured.iter().map(|pair| pair.error()).collect();

@@ -11,6 +11,7 @@ use nigh::report::text_table::TextTable;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
 use nigh::{Config, Dataset};
 use serde_json::json;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// The models compared by default, as far as they support the task.
@@ -27,7 +28,7 @@ pub fn run(options: &Compare, quiet: bool) -> Result<()> {
     let config = Config::from_table(options.settings.table().clone())?;
     let dataset = load(&options.data, quiet)?;
     let cells = cells(options, &config, &dataset)?;
-    let (metric, repeats) = (cells[0].config.clone().resolve(&dataset)?.metric.get(), config.repeats);
+    let (metric, repeats) = (cells[0].config.clone().resolve(&dataset)?.metric, config.repeats);
     let bar = progress::bar((cells.len() * repeats) as u64, quiet);
     let mut rows: Vec<ComparedModel> = cells.iter().map(|cell| ComparedModel::new(&cell.config.model)).collect();
     // Seed by seed, so that an interrupted run has shown every model.
@@ -199,10 +200,11 @@ struct EpochMessage<'a> {
 }
 
 impl Observer for EpochMessage<'_> {
-    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) {
+    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) -> ControlFlow<()> {
         if let Some(evaluation) = evaluation {
             let (epoch, epochs) = (progress.epoch, progress.epochs);
             self.bar.set_message(format!("epoch {epoch}/{epochs}, valid {}", percent(evaluation.valid)));
         }
+        ControlFlow::Continue(())
     }
 }

@@ -17,9 +17,10 @@ use nigh::report::layout::tsne;
 use nigh::report::plot::{Panel, Scatter};
 use nigh::report::text_table::TextTable;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
-use nigh::{Config, Dataset, Outcome, Protocol, Task, train};
+use nigh::{Config, Dataset, Protocol, Task, Trained, Training};
 use rayon::prelude::*;
 use serde_json::json;
+use std::ops::ControlFlow;
 #[cfg(feature = "pictures")]
 use std::path::Path;
 
@@ -64,21 +65,21 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
     let runs: Vec<(usize, usize, usize)> = (0..options.repeats)
         .flat_map(|repeat| (0..MODELS.len()).flat_map(move |model| (0..3).map(move |labels| (model, labels, repeat))))
         .collect();
-    let outcomes: Vec<Outcome> = runs
+    let trained: Vec<Trained> = runs
         .par_iter()
         .map(|&(model, labels, repeat)| {
             let config = config(MODELS[model], repeat);
-            train::train(&datasets[labels], &config, &mut EpochCounter { bar: &bar, pending: 0 }, None)
+            Training::new(&datasets[labels], config)?.observer(&mut EpochCounter { bar: &bar, pending: 0 }).run()
         })
         .collect::<nigh::Result<_>>()?;
     bar.finish_and_clear();
     let found = |model: usize, labels: usize| {
-        let of_cell = runs.iter().zip(&outcomes).filter(|(run, _)| (run.0, run.1) == (model, labels));
-        mean_and_std(&of_cell.map(|(_, outcome)| outcome.runs[0].test).collect::<Vec<_>>())
+        let of_cell = runs.iter().zip(&trained).filter(|(run, _)| (run.0, run.1) == (model, labels));
+        mean_and_std(&of_cell.map(|(_, trained)| trained.run().test).collect::<Vec<_>>())
     };
     #[cfg(feature = "pictures")]
     if let Some(path) = &options.plot {
-        plot(path, &datasets[0], &runs, outcomes.as_slice())?;
+        plot(path, &datasets[0], &runs, &trained)?;
         print_notes(&[format!("the picture is in {}", path.display())], quiet);
     }
     if options.json {
@@ -135,12 +136,13 @@ struct EpochCounter<'a> {
 }
 
 impl Observer for EpochCounter<'_> {
-    fn epoch(&mut self, progress: &Progress, _: Option<&Evaluation>) {
+    fn epoch(&mut self, progress: &Progress, _: Option<&Evaluation>) -> ControlFlow<()> {
         self.pending += 1;
         if self.pending == 100 || progress.epoch == progress.epochs {
             self.bar.inc(self.pending);
             self.pending = 0;
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -164,25 +166,23 @@ fn check_folder(path: &Path) -> Result<()> {
 
 /// Draws the nodes by the representations that SGC and SMP learnt of communities.
 #[cfg(feature = "pictures")]
-fn plot(path: &Path, dataset: &Dataset, runs: &[(usize, usize, usize)], outcomes: &[Outcome]) -> Result<()> {
+fn plot(path: &Path, dataset: &Dataset, runs: &[(usize, usize, usize)], trained: &[Trained]) -> Result<()> {
     let sample = &dataset.samples[0];
-    let view = Task::NodeClassification.whole_view(sample, 0)?;
     let groups: Vec<usize> =
         sample.labels.iter().flat_map(|labels| labels.iter()).flatten().map(|&c| c as usize).collect();
-    let panel = |model: usize, subtitle: &str| {
+    let panel = |model: usize, subtitle: &str| -> Result<Panel> {
         let at = runs.iter().position(|&run| run == (model, 0, 0)).expect("every model was run");
-        let outcome = &outcomes[at];
-        let h = outcome.model.clone().represent(&view, outcome.runs[0].best_epoch as u64);
-        Panel {
+        let h = trained[at].embed(dataset)?.matrix;
+        Ok(Panel {
             title: MODELS[model].to_string(),
-            subtitle: format!("{subtitle}, accuracy {} %", percent(outcome.runs[0].test)),
+            subtitle: format!("{subtitle}, accuracy {} %", percent(trained[at].run().test)),
             points: tsne(h.data(), h.rows(), h.cols()),
             groups: groups.clone(),
-        }
+        })
     };
     let scatter = Scatter {
         title: "Learnt representations of communities and leaders (t-SNE)".to_string(),
-        panels: vec![panel(0, "what a node is"), panel(2, "what and where")],
+        panels: vec![panel(0, "what a node is")?, panel(2, "what and where")?],
         legend: dataset.class_names.clone(),
     };
     scatter.write(path).map_err(Error::io(path))?;

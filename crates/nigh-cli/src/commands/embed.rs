@@ -9,7 +9,7 @@ use nigh::trained::Embedding;
 pub fn run(options: &Embed, quiet: bool) -> Result<()> {
     Embedding::check_name(&options.out)?;
     check_writable(&options.out)?;
-    let mut trained = Trained::load(&options.model)?;
+    let trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
     let (embedding, notes) = trained.embed_with_notes(&dataset)?;
     print_notes(&notes, quiet);

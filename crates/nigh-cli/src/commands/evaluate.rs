@@ -9,7 +9,7 @@ use nigh::report::text_table::TextTable;
 use serde_json::json;
 
 pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
-    let mut trained = Trained::load(&options.model)?;
+    let trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
     let (evaluation, notes) = trained.evaluate(&dataset)?;
     print_notes(&notes, quiet);

@@ -3,26 +3,23 @@
 use super::{print, print_json};
 use crate::cli::Models;
 use anyhow::Result;
-use nigh::model::{Architecture, catalog};
+use nigh::model::Architecture;
+use nigh::model::catalog::{self, CatalogModel, Hyperparameters};
 use serde_json::json;
 
 pub fn run(options: &Models) -> Result<()> {
     if let Some(model) = &options.model {
-        catalog::architecture(model)?;
+        catalog::find(model)?;
         return print(page(model));
     }
-    let models: Vec<(&str, &str, Architecture)> = catalog::MODELS
-        .iter()
-        .map(|&(name, about)| Ok((name, about, catalog::architecture(name)?)))
-        .collect::<Result<_>>()?;
+    let architecture = |model: &CatalogModel| model.architecture(&Hyperparameters::default());
     if options.json {
-        let models: Vec<_> =
-            models.iter().map(|(name, about, architecture)| entry(name, about, architecture)).collect();
+        let models: Vec<_> = catalog::MODELS.iter().map(|model| entry(model, &architecture(model))).collect();
         return print_json(&json!({ "models": models }));
     }
     let mut text = format!("{:<22}{:<16}about\n", "model", "answers");
-    for (name, about, architecture) in &models {
-        text += &format!("{name:<22}{:<16}{about}\n", answers(architecture).join(", "));
+    for model in catalog::MODELS {
+        text += &format!("{:<22}{:<16}{}\n", model.name, answers(&architecture(model)).join(", "), model.about);
     }
     text += "\npairs      link-prediction, pairwise-node-classification, graph-reconstruction\n\
              classes    node-classification\n\n\
@@ -36,19 +33,19 @@ fn answers(architecture: &Architecture) -> Vec<&'static str> {
     ["pairs"].into_iter().chain(classes).collect()
 }
 
-fn entry(name: &str, about: &str, architecture: &Architecture) -> serde_json::Value {
+fn entry(model: &CatalogModel, architecture: &Architecture) -> serde_json::Value {
     let branches: Vec<_> = architecture
         .branches
         .iter()
-        .map(|branch| json!({ "sources": branch.sources, "encoder": format!("{:?}", branch.encoder) }))
+        .map(|branch| json!({ "sources": branch.sources, "encoder": branch.encoder.name() }))
         .collect();
     json!({
-        "name": name,
-        "about": about,
+        "name": model.name,
+        "about": model.about,
         "answers": answers(architecture),
         "branches": branches,
-        "head": architecture.head,
-        "dropout": architecture.dropout,
+        "head": architecture.head.name(),
+        "dropout": model.dropout,
     })
 }
 
@@ -66,7 +63,7 @@ mod tests {
 
     #[test]
     fn every_model_has_a_page_and_every_page_a_model() {
-        let models: BTreeSet<&str> = catalog::MODELS.iter().map(|model| model.0).collect();
+        let models: BTreeSet<&str> = catalog::MODELS.iter().map(|model| model.name).collect();
         assert_eq!(PAGES.iter().map(|page| page.0).collect::<BTreeSet<_>>(), models);
     }
 }

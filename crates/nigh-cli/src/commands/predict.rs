@@ -12,7 +12,7 @@ use nigh::{Dataset, Error, Trained};
 use std::path::Path;
 
 pub fn run(options: &Predict, quiet: bool) -> Result<()> {
-    let mut trained = Trained::load(&options.model)?;
+    let trained = Trained::load(&options.model)?;
     let task = trained.config.task;
     if task.asks_pairs() && options.pairs.is_none() && options.node.is_none() {
         return Err(WrongUsage(format!("a {task} model needs --pairs FILE or --node ID")).into());
@@ -34,11 +34,11 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
     let records = match (&options.pairs, &options.node) {
-        (None, None) => classes(&mut trained, &dataset, quiet)?,
-        (Some(path), _) => pairs(&mut inference(&mut trained, &dataset, options, quiet)?, path)?,
+        (None, None) => classes(&trained, &dataset, quiet)?,
+        (Some(path), _) => pairs(&infer(&trained, &dataset, options, quiet)?, path)?,
         (None, Some(name)) => {
-            let mut inference = inference(&mut trained, &dataset, options, quiet)?;
-            let links = links(&mut inference, name, options)?;
+            let inference = infer(&trained, &dataset, options, quiet)?;
+            let links = links(&inference, name, options)?;
             let ids = &inference.sample.ids;
             if options.out.is_none() {
                 return print(&links_table(&links, ids, &decoder, options.include_existing));
@@ -60,7 +60,7 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     }
 }
 
-fn inference<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Inference<'a>> {
+fn infer<'a>(trained: &'a Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Inference<'a>> {
     let names: Vec<String> = (0..dataset.samples.len()).map(|number| dataset.graph_name(number)).collect();
     let number = match (&options.in_graph, &names[..]) {
         (None, [_]) => 0,
@@ -78,7 +78,7 @@ fn inference<'a>(trained: &'a mut Trained, dataset: &Dataset, options: &Predict,
     Ok(inference)
 }
 
-fn pairs(inference: &mut Inference<'_>, path: &Path) -> Result<Records> {
+fn pairs(inference: &Inference<'_>, path: &Path) -> Result<Records> {
     let ids = inference.sample.ids.clone();
     let numbers = ids.lookup();
     let read = read_pairs(path, |name| numbers.find(name).is_some())?;
@@ -95,7 +95,7 @@ fn pairs(inference: &mut Inference<'_>, path: &Path) -> Result<Records> {
     Ok(Records::default().with("source", end(0)).with("target", end(1)).with("score", Values::Numbers(scores)))
 }
 
-fn links(inference: &mut Inference<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
+fn links(inference: &Inference<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
     let ids = inference.sample.ids.clone();
     let node = ids.lookup().find(name).ok_or_else(|| {
         let known: Vec<String> = ids.iter().map(String::from).collect();
@@ -119,7 +119,7 @@ fn links_table(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> Stri
     table.to_string()
 }
 
-fn classes(trained: &mut Trained, dataset: &Dataset, quiet: bool) -> Result<Records> {
+fn classes(trained: &Trained, dataset: &Dataset, quiet: bool) -> Result<Records> {
     let class_names = trained.summary.class_names.clone();
     let (mut graphs, mut ids) = (Vec::new(), Vec::new());
     let (mut labels, mut probabilities) = (Vec::new(), Vec::new());

@@ -11,6 +11,7 @@ use nigh::experiment::{Cell, ComparedTable, Experiment, Record, RecordSet, Store
 use nigh::report::paper;
 use nigh::train::{Evaluation, Observer, Progress};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
@@ -289,10 +290,11 @@ struct RepeatProgress<'a> {
 }
 
 impl Observer for RepeatProgress<'_> {
-    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) {
+    fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) -> ControlFlow<()> {
         if let Some(evaluation) = evaluation {
             self.bar.set_position(self.before + self.cost * progress.epoch as u64 / progress.epochs as u64);
             self.bar.set_message(format!("valid {}", percent(evaluation.valid)));
         }
+        ControlFlow::Continue(())
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use nigh::display::{percent, pluralize};
 use nigh::experiment::Peak;
 use nigh::report::text_table::TextTable;
-use nigh::{Checkpoint, Config, Dataset, Error, Outcome, Storage, Trained, train};
+use nigh::{Checkpoint, Config, Dataset, Error, Storage, Trained, Training};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         use_threads(threads)?;
     }
     let dataset = load(&options.data, quiet)?;
-    let config = settings.config.clone().resolve(&dataset).map_err(|error| settings.locate(error, options))?;
+    let training = Training::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error, options))?;
     let checkpoint = match &out {
         Some(out) => Some(checkpoint(out, options)?),
         None => None,
@@ -37,37 +37,32 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         };
         print_notes(&[note], quiet);
     }
-    let mut bar = TrainingBar::new(config.metric.get(), config.repeats, config.epochs, quiet);
-    let outcome = train::train(&dataset, &config, &mut bar, checkpoint.as_ref());
+    let config = training.config();
+    let mut bar = TrainingBar::new(config.metric, config.repeats, config.epochs, quiet);
+    let training = match &checkpoint {
+        Some(checkpoint) => training.checkpoint(checkpoint.clone()),
+        None => training,
+    };
+    let trained = training.observer(&mut bar).run();
     bar.finish();
-    let outcome = outcome.inspect_err(|_| {
+    let trained = trained.inspect_err(|_| {
         // A checkpoint of this run would fail again; one that was there before is kept.
         if let Some(checkpoint) = checkpoint.as_ref().filter(|_| !resumed) {
             let _ = std::fs::remove_file(checkpoint.path());
         }
         created.remove();
     })?;
-    let output = if options.json {
-        Output::Json(json(&dataset, &config, &outcome, out.as_deref()))
-    } else {
-        Output::Text(text(&dataset, &config, &outcome))
-    };
     if let Some(out) = &out {
-        Trained::new(&dataset, &config, outcome)?.save(out)?;
+        trained.save(out)?;
         if let Some(checkpoint) = &checkpoint {
             let _ = std::fs::remove_file(checkpoint.path());
         }
         print_notes(&[format!("model saved to {}", out.display())], quiet);
     }
-    match output {
-        Output::Json(value) => print_json(&value),
-        Output::Text(text) => print(&text),
+    match options.json {
+        true => print_json(&json(&dataset, &trained, out.as_deref())),
+        false => print(&text(&dataset, &trained)),
     }
-}
-
-enum Output {
-    Json(serde_json::Value),
-    Text(String),
 }
 
 /// Settings of the file, overridden by those of the command line.
@@ -135,7 +130,7 @@ fn free_folder(out: &Path, resume: bool) -> Result<PathBuf> {
     if checkpoint.exists() && !resume {
         let path = checkpoint.display();
         return Err(anyhow!(
-            "{path} is left from an interrupted run; --resume continues it, removing the file starts from the beginning"
+            "{path} is left from an interrupted run; --resume continues it, removing the file starts over"
         ));
     }
     Ok(out)
@@ -150,10 +145,10 @@ fn checkpoint(out: &Path, options: &Train) -> Result<Checkpoint> {
     })
 }
 
-fn json(dataset: &Dataset, config: &Config, outcome: &Outcome, out: Option<&Path>) -> serde_json::Value {
-    let (mean, std) = outcome.mean_and_std();
-    let repeats: Vec<_> = outcome
-        .runs
+fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json::Value {
+    let Trained { config, summary, .. } = trained;
+    let repeats: Vec<_> = summary
+        .repeats
         .iter()
         .map(|run| {
             json!({
@@ -167,27 +162,27 @@ fn json(dataset: &Dataset, config: &Config, outcome: &Outcome, out: Option<&Path
         "task": config.task,
         "model": config.model,
         "metric": config.metric,
-        "mean": mean,
-        "std": std,
+        "mean": summary.mean,
+        "std": summary.std,
         "repeats": repeats,
-        "millis_per_epoch": outcome.millis_per_epoch,
+        "millis_per_epoch": trained.millis_per_epoch,
         "peak_rss_bytes": Peak::so_far().bytes(),
         "num_nodes": dataset.num_nodes(),
         "num_edges": dataset.num_edges(),
-        "storage_error": outcome.storage_error,
-        "num_parameters": outcome.model.weights.num_parameters(),
+        "storage_error": summary.storage_error,
+        "num_parameters": trained.num_parameters(),
         "config": config,
         "out": out.map(|out| out.display().to_string()),
     })
 }
 
-fn text(dataset: &Dataset, config: &Config, outcome: &Outcome) -> String {
-    let (mean, std) = outcome.mean_and_std();
+fn text(dataset: &Dataset, trained: &Trained) -> String {
+    let Trained { config, summary, .. } = trained;
     let mut table = TextTable::new(&["seed", "test", "valid", "best epoch"]);
-    for run in &outcome.runs {
+    for run in &summary.repeats {
         table.row(&[run.seed.to_string(), percent(run.test), percent(run.valid), run.best_epoch.to_string()]);
     }
-    let hops = match outcome.storage_error {
+    let hops = match summary.storage_error {
         None if config.hop_storage == Storage::Half => {
             format!("{} has no hops; storing them as {} has no effect\n", config.model, config.hop_storage)
         }
@@ -204,10 +199,10 @@ fn text(dataset: &Dataset, config: &Config, outcome: &Outcome) -> String {
         pluralize(dataset.num_nodes(), "node"),
         pluralize(dataset.num_edges(), "edge"),
         pluralize(dataset.samples[0].features.count(), "feature"),
-        pluralize(outcome.model.weights.num_parameters(), "parameter"),
-        outcome.millis_per_epoch,
+        pluralize(trained.num_parameters(), "parameter"),
+        trained.millis_per_epoch.unwrap_or(0.0),
         config.metric,
-        percent(mean),
-        percent(std),
+        percent(summary.mean),
+        percent(summary.std),
     )
 }

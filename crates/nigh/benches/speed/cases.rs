@@ -3,7 +3,6 @@
 use crate::shapes;
 use nigh::dataset::Input;
 use nigh::graph::Operator;
-use nigh::graph::arrange::locality_order;
 use nigh::names::Auto;
 use nigh::ops::anchors::{Anchors, CLOSENESS, Structure};
 use nigh::ops::attention::Attention;
@@ -13,21 +12,23 @@ use nigh::ops::propagate::Propagate;
 use nigh::ops::sparse::SparseProduct;
 use nigh::source::Node2Vec;
 use nigh::tape::{Operation, Pass, Tape, Var, Weights};
-use nigh::task::{NegativePairs, Question, Split};
-use nigh::train::{Evaluation, Progress, build, train_on};
+use nigh::task::Split;
+use nigh::train::{Evaluation, Progress};
 use nigh::{
-    Config, Dataset, Decoder, Features, Matrix, Observer, Protocol, Purpose, Refresh, Seeds, Storage, Task, View,
+    Config, Dataset, Decoder, Features, Matrix, Observer, Protocol, Purpose, Refresh, Seeds, Storage, Task, Training,
+    View,
 };
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Something to measure, set up.
 pub enum Case {
-    /// To be timed from outside.
+    /// To be timed by the caller.
     Unit(Box<dyn FnMut()>),
     /// Gives the seconds of each of its units, as many as fit into the given time.
     Units(Box<dyn FnMut(f64) -> Vec<f64>>),
@@ -91,16 +92,17 @@ fn dataset(shape: &str) -> Result<Dataset, String> {
 struct Ends(Vec<Instant>);
 
 impl Observer for Ends {
-    fn epoch(&mut self, _: &Progress, _: Option<&Evaluation>) {
+    fn epoch(&mut self, _: &Progress, _: Option<&Evaluation>) -> ControlFlow<()> {
         self.0.push(Instant::now());
+        ControlFlow::Continue(())
     }
 }
 
-/// Seconds of each epoch but the first two, which find the caches cold, and the last, after which is evaluated.
+/// Seconds of each epoch but the first two, whose caches are cold, and the last, which includes an evaluation.
 fn epoch_seconds(split: &Split, dataset: &Dataset, config: &Config) -> Vec<f64> {
     let mut ends = Ends(Vec::new());
-    let model = build(dataset, config, config.seed).expect("a model that fits its data");
-    train_on(split.clone(), model, config, &mut ends).expect("a training that does not diverge");
+    let training = Training::new(dataset, config.clone()).expect("settings that fit the data");
+    training.split(split.clone()).observer(&mut ends).run().expect("a training that does not diverge");
     let kept = if config.evaluate_every == 1 { &ends.0[1..] } else { &ends.0[1..ends.0.len() - 1] };
     kept.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
 }
@@ -110,7 +112,7 @@ fn epochs(model: &str, shape: &str, task: Task) -> Result<Case, String> {
     let (dataset, split, config) = job(model, shape, task)?;
     Ok(Case::Units(Box::new(move |budget| {
         let run = |epochs: usize| {
-            epoch_seconds(&split, &dataset, &Config { epochs, evaluate_every: usize::MAX, ..config.clone() })
+            epoch_seconds(&split, &dataset, &Config { epochs, evaluate_every: 1 << 24, ..config.clone() })
         };
         let first = run(4);
         let wanted = (budget / first[0]) as usize;
@@ -132,9 +134,7 @@ fn job(model: &str, shape: &str, task: Task) -> Result<(Dataset, Split, Config),
         Some(name) => (name, Auto::Is(Refresh::Resampled)),
         None => (model, Auto::Is(Refresh::Fixed)),
     };
-    let config = Config { model: name.to_string(), dropout: Auto::Auto, refresh, ..config };
-    let config = config.resolve(&dataset).map_err(|error| error.to_string())?;
-    Ok((dataset, split, config))
+    Ok((dataset, split, Config { model: name.to_string(), refresh, ..config }))
 }
 
 fn some_matrix(rows: usize, cols: usize) -> Matrix {
@@ -160,7 +160,7 @@ fn propagate(width: usize, shape: &str, storage: Storage) -> Result<Case, String
     })))
 }
 
-/// One operation on a tape of its own, forward, and backward if asked.
+/// One operation on a tape of its own, forward, and optionally backward.
 fn on_a_tape(operation: impl Operation + 'static, inputs: &[Matrix], weights: &[Matrix], backward: bool) -> Case {
     let mut store = Weights::new(Seeds::new(0));
     let mut tape = Tape::default();
@@ -215,7 +215,7 @@ fn attention(shape: &str) -> Result<Case, String> {
     Ok(on_a_tape(Attention::new(operator, 4), &[x], &[vector(), vector(), vector()], true))
 }
 
-/// The messages of one layer of P-GNN, from anchors drawn anew.
+/// The messages of one layer of P-GNN, with its anchors.
 fn p_gnn_message(shape: &str) -> Result<Case, String> {
     let view = view(shape)?;
     let anchors = Anchors::new(view.operator.graph().clone(), view.addresses.clone(), None);
@@ -273,10 +273,10 @@ fn read_and_propagate(folder: &Path) -> Result<Value, String> {
     }
     answer["peak_bytes"] = json!(peak_bytes());
     let start = Instant::now();
-    if let Some(order) = locality_order(&sample.graph) {
-        let arranged = Operator::symmetric(sample.graph.permute(&order).map_err(|error| error.to_string())?.into());
+    if let Some(order) = sample.graph.locality_order() {
+        let reordered = Operator::symmetric(sample.graph.permute(&order).map_err(|error| error.to_string())?.into());
         answer["arrange"] = json!(start.elapsed().as_secs_f64());
-        answer["arranged_hop"] = json!(hop_seconds(&arranged, &e));
+        answer["arranged_hop"] = json!(hop_seconds(&reordered, &e));
     }
     Ok(answer)
 }
@@ -310,41 +310,40 @@ fn pair_mlp(dataset: &Dataset) -> Result<Value, String> {
         weight_decay: 0.0,
         clip_norm: 1.0,
         epochs: 1,
+        repeats: 1,
         protocol: Protocol::Published,
         ..Config::default()
     };
-    let config = config.resolve(dataset).map_err(words)?;
-    let mut split = Task::LinkPrediction.split(dataset, &config, Seeds::new(0)).map_err(words)?;
-    let Question::Pairs { positive, .. } = &mut split.train[0].question else { unreachable!("pairs are asked") };
+    let training = Training::new(dataset, config).map_err(words)?;
+    let split = training.config().split().split(dataset, Seeds::new(0)).map_err(words)?;
+    let Split::Pairs(mut split) = split else { unreachable!("link prediction is about pairs") };
     // PPA's own split trains on 21 million edges.
+    let positive = &mut split.train[0].question.positive;
     positive.truncate(21_231_931);
     let pairs = positive.len();
     let view = split.train[0].view.clone();
     // Evaluation would be timed as well: a single pair makes it small.
-    for part in split.valid.iter_mut().chain(&mut split.test) {
-        if let Question::Pairs { positive, negative: NegativePairs::Given(negative) } = &mut part.question {
-            positive.truncate(1);
-            negative.truncate(1);
-        }
+    for part in split.valid.iter_mut().chain(split.test.iter_mut().flatten()) {
+        part.question.positive.truncate(1);
+        part.question.negative.truncate(1);
     }
     let Case::Unit(mut product) = gemm(2 * BATCH, WIDTH, WIDTH, true) else { unreachable!("a unit was made") };
     let mut product_seconds = || crate::timed(&mut product)["seconds"].as_f64().expect("a time");
     let before = product_seconds();
-    let model = build(dataset, &config, config.seed).map_err(words)?;
     let start = Instant::now();
-    train_on(split, model, &config, &mut Ends(Vec::new())).map_err(words)?;
+    training.split(Split::Pairs(split)).run().map_err(words)?;
     let seconds = start.elapsed().as_secs_f64();
-    // An epoch takes minutes, and the machine may change its pace: the faster counts.
+    // An epoch takes minutes, and the speed of the machine may change: the faster counts.
     let product_seconds = before.min(product_seconds());
 
-    // Nodes that a batch asks about: the expected number of different ones among its ends.
+    // Nodes of a batch: the expected number of different ones among its ends.
     let (n, batches) = (view.graph().num_nodes() as f64, pairs.div_ceil(BATCH) as f64);
-    let asked = n * (1.0 - (1.0 - 1.0 / n).powf(4.0 * pairs as f64 / batches));
+    let batch_nodes = n * (1.0 - (1.0 - 1.0 / n).powf(4.0 * pairs as f64 / batches));
     // Multiplications of a row: forward and by weights everywhere, and back to what was learnt before.
     let (f, w) = (view.features.cols() as f64, WIDTH as f64);
     let node = 2.0 * f * w + 2.0 * (w + SIGNAL as f64) * w + w * w;
     let pair = 3.0 * (2.0 * w * w + w);
-    let operations = 2.0 * (batches * asked * node + 2.0 * pairs as f64 * pair);
+    let operations = 2.0 * (batches * batch_nodes * node + 2.0 * pairs as f64 * pair);
     let alone = 6.0 * 2.0 * BATCH as f64 * w * w / product_seconds;
     let rate = operations / seconds;
     Ok(json!({

@@ -1,6 +1,6 @@
-//! Our side of the benchmarks: a worker that is asked for one case at a time, so that it and its peers take turns.
+//! The worker of the benchmarks: it runs one case per request, so that it and its peers take turns.
 //!
-//! A line of JSON in, a line of JSON out; `benches/speed` does the asking. Here and there by hand:
+//! A line of JSON in, a line of JSON out; `benches/speed` sends the requests. By hand:
 //! `echo '{"case": "epoch/smp-linear/cora"}' | cargo bench -p nigh --bench speed`.
 
 mod cases;
@@ -35,7 +35,7 @@ fn answer(line: &str, kept: &mut Option<(String, cases::Case)>) -> Result<Value,
     }
     let name = request["case"].as_str().ok_or("expected a case or a shape to write")?;
     if kept.as_ref().is_none_or(|(last, _)| last != name) {
-        // The old one goes first: two large graphs need not lie side by side.
+        // The old one is dropped first, so that two large graphs are not in memory together.
         *kept = None;
         *kept = Some((name.to_string(), cases::case(name, folder)?));
     }

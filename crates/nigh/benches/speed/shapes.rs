@@ -1,10 +1,10 @@
-//! The graphs that are measured on: real data where they are at hand, otherwise drawn with the same counts.
+//! The graphs of the benchmarks: real data if available, otherwise generated with the same counts.
 
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::paper::NamedDataset;
 use nigh::dataset::{Folders, Input};
 use nigh::linalg::SparseMatrix;
-use nigh::task::{Question, Split};
+use nigh::task::Split;
 use nigh::{Config, Dataset, Features, Graph, Protocol, Purpose, Result, Sample, Seeds, Task, View};
 use serde_json::json;
 use std::fs::{self, File};
@@ -36,10 +36,10 @@ pub fn dataset(shape: &str) -> Result<Dataset> {
     }
 }
 
-/// What is asked of a shape, as the paper's protocol asks it.
+/// The settings and the split of a shape, by the paper's protocol.
 pub fn split(dataset: &Dataset, task: Task) -> Result<(Config, Split)> {
-    let config = Config { task, protocol: Protocol::Published, ..Config::default() }.resolve(dataset)?;
-    let split = task.split(dataset, &config, Seeds::new(config.seed))?;
+    let config = Config { task, protocol: Protocol::Published, repeats: 1, ..Config::default() };
+    let split = config.clone().resolve(dataset)?.split().split(dataset, Seeds::new(config.seed))?;
     Ok((config, split))
 }
 
@@ -50,14 +50,15 @@ pub fn views(shape: &str) -> Result<Vec<Arc<View>>> {
         return Ok(vec![Task::LinkPrediction.whole_view(&dataset.samples[0], 0)?.into()]);
     }
     let (_, split) = split(&dataset, Task::LinkPrediction)?;
-    Ok(split.train.into_iter().map(|part| part.view).collect())
+    let Split::Pairs(parts) = split else { unreachable!("link prediction is about pairs") };
+    Ok(parts.train.into_iter().map(|part| part.view).collect())
 }
 
 fn is_drawn(shape: &str) -> bool {
     shape.starts_with("ppa") || ["1m", "3m", "10m", "30m", "30x1m"].contains(&shape)
 }
 
-/// A graph of so many copies of another: as large, and as near to itself in memory as one of them.
+/// A graph of many copies of another: large, with the memory locality of one of them.
 fn side_by_side(graph: &Graph, copies: u32) -> Result<Graph> {
     let nodes = graph.num_nodes() as u32;
     let shifted = |copy: u32| graph.edges().map(move |[a, b]| [a + copy * nodes, b + copy * nodes]);
@@ -65,7 +66,7 @@ fn side_by_side(graph: &Graph, copies: u32) -> Result<Graph> {
     Ok(Graph::from_edges((nodes * copies) as usize, &edges)?.0)
 }
 
-/// A graph, or several, with the counts of a dataset that is not at hand.
+/// A graph, or several, with the counts of a dataset that is not available.
 fn stand_in(known: &NamedDataset) -> Result<Dataset> {
     let counts = known.paper.or(known.origin_counts).expect("every dataset has its counts");
     let (nodes, edges) = (counts.nodes / counts.graphs, counts.edges / counts.graphs);
@@ -104,7 +105,8 @@ pub fn write(shape: &str, folder: &Path) -> std::io::Result<()> {
         let (graph, features) = (view.graph(), &view.features);
         write_array(&folder.join("edges.u32"), graph.edges().flatten().map(u32::to_le_bytes))?;
         let entries = write_features(&folder, features)?;
-        if let Some(Question::Nodes { nodes, .. }) = classes.as_ref().map(|(_, split)| &split.train[0].question) {
+        if let Some((_, Split::Nodes(parts))) = &classes {
+            let nodes = &parts.train[0].question.nodes;
             let labels = dataset.samples[0].labels.iter().flat_map(|labels| labels.iter());
             write_array(&folder.join("labels.u32"), labels.map(|label| label.unwrap_or(u32::MAX).to_le_bytes()))?;
             write_array(&folder.join("train.u32"), nodes.iter().map(|node| node.to_le_bytes()))?;

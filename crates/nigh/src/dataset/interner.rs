@@ -1,7 +1,7 @@
 //! Numbers for names, in the order of their first mention.
 
 use super::Texts;
-use crate::linalg::pages::prefer_large_pages;
+use crate::linalg::aligned::prefer_large_pages;
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 

@@ -93,7 +93,7 @@ pub struct Sample {
 }
 
 /// Choices that belong to a dataset of the paper (protocol: "Data").
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct PaperDefaults {
     /// The proof of concept keeps `E` at unit scale.
     pub signal_scale: Option<SignalScale>,
@@ -104,7 +104,7 @@ pub struct PaperDefaults {
 }
 
 /// A split that comes with the data.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub enum FixedSplit {
     /// The nodes to learn from, to validate with and to test with.
     Nodes([Vec<u32>; 3]),
@@ -113,7 +113,7 @@ pub enum FixedSplit {
 }
 
 /// Pairs with and without an edge.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
 pub struct FixedPairs {
     /// Held-out edges.
     pub positive: Vec<[u32; 2]>,

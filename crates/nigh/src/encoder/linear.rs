@@ -1,21 +1,27 @@
 //! Linear message passing: `Ã^K X`, with or without a map behind it.
 
 use super::{Encoder, Input, Scope};
+use crate::linalg::half::Storage;
 use crate::ops::propagate::Propagate;
-use crate::tape::{Start, Var};
+use crate::tape::{InitScheme, Var};
 
 /// `Ã^K X`: nothing to learn. What the signal goes through in the linear instance (Eq. 7).
 #[derive(Debug)]
-pub struct Propagated;
+pub struct Propagated {
+    /// `K`.
+    pub hops: usize,
+    /// How rows are stored between hops.
+    pub storage: Storage,
+}
 
 impl Encoder for Propagated {
-    fn stores_hops(&self) -> bool {
-        true
+    fn hop_storage(&self) -> Option<Storage> {
+        Some(self.storage)
     }
 
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
         let x = scope.dense(&input);
-        let propagate = Propagate::new(scope.operator.clone(), scope.hops).stored(scope.hop_storage);
+        let propagate = Propagate::new(scope.operator.clone(), self.hops).stored(self.storage);
         (scope.tape.push(propagate, &[x]), input.cols())
     }
 
@@ -26,14 +32,20 @@ impl Encoder for Propagated {
 
 /// `Ã^K X W + b`: SGC, and the feature branch of the linear instance.
 #[derive(Debug)]
-pub struct Linear;
+pub struct Linear {
+    /// `K`.
+    pub hops: usize,
+    /// How rows are stored between hops.
+    pub storage: Storage,
+}
 
 impl Encoder for Linear {
-    fn stores_hops(&self) -> bool {
-        true
+    fn hop_storage(&self) -> Option<Storage> {
+        Some(self.storage)
     }
 
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
-        (scope.convolve(&input, scope.hops, "linear", scope.width, Start::Plain), scope.width)
+        let width = scope.width;
+        (scope.convolve(&input, self.hops, self.storage, "linear", width, InitScheme::FanIn), width)
     }
 }

@@ -18,7 +18,7 @@ pub use pgnn::PGnn;
 pub use sage::Sage;
 pub use table::Table;
 
-use crate::graph::Operator;
+use crate::graph::{Graph, Operator};
 use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, SparseMatrix};
 use crate::ops::add::Add;
@@ -28,38 +28,72 @@ use crate::ops::lookup::Lookup;
 use crate::ops::propagate::Propagate;
 use crate::ops::sparse::SparseProduct;
 use crate::seeds::Seeds;
-use crate::source::Node2Vec;
-use crate::tape::{Start, Tape, Var, Weights};
+use crate::tape::{Init, InitScheme, Tape, Var, WeightAccess};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// `F_GNN(A, X; W)`. Bring your own by implementing this: record steps on the tape, return the last.
+/// `F_GNN(A, X; W)`. Bring your own by implementing this: record steps on the tape, return the last. Settings of an encoder
+/// are its fields.
 pub trait Encoder: Debug + Send + Sync {
-    /// Records the encoder over one graph and returns its result with the number of columns. The first graph is always
-    /// one without nodes, over which weights are declared.
+    /// Records the encoder over one graph and returns its result with the number of columns. When a model is built, this is
+    /// called over a graph without nodes: weights that are mentioned then are declared, later ones are looked up.
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize);
 
-    /// What is learnt from the training graph alone, before training: nothing, for most. `progress` is told how much of
-    /// it is done.
-    fn pretrain(&self, scope: &mut Scope<'_>, progress: &mut dyn FnMut(usize, usize)) {
-        let _ = (scope, progress);
+    /// What it is called in listings: the name of its type.
+    fn name(&self) -> &'static str {
+        std::any::type_name::<Self>().rsplit("::").next().unwrap_or_default()
     }
 
-    /// Whether what is learnt of labelled nodes says anything about others.
+    /// Values for frozen weights, by name, learnt from the training graph before training. `progress` is called with the
+    /// number of steps done and their total.
+    fn pretrain(
+        &self,
+        pretraining: &Pretraining<'_>,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Vec<(&'static str, Matrix)> {
+        let _ = (pretraining, progress);
+        Vec::new()
+    }
+
+    /// Whether what is learnt from labelled nodes carries over to other nodes.
     fn generalises(&self) -> bool {
         true
     }
 
-    /// Whether it keeps rows between hops as `hop_storage` says.
-    fn stores_hops(&self) -> bool {
-        false
+    /// How rows are stored between hops, if it keeps any.
+    fn hop_storage(&self) -> Option<Storage> {
+        None
     }
 
-    /// Whether training has anything to change in it.
+    /// Whether training changes anything in it.
     fn learns(&self, classifies: bool) -> bool {
         let _ = classifies;
         true
     }
+}
+
+/// What pre-training may see.
+#[derive(Debug)]
+pub struct Pretraining<'a> {
+    /// The training graph.
+    pub graph: &'a Graph,
+    /// The number by which each node is known; random draws for a node are addressed by it.
+    pub addresses: &'a [u32],
+    /// How many nodes the model knows by their ids.
+    pub num_ids: usize,
+    /// The root of the model's randomness.
+    pub seeds: Seeds,
+}
+
+/// Layers of one kind, with ReLU and dropout between them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Layers {
+    /// `K`.
+    pub count: usize,
+    /// Width of all layers but the last.
+    pub hidden: usize,
+    /// Dropout probability.
+    pub dropout: f32,
 }
 
 /// What enters an encoder: one matrix, or several side by side, each with its name.
@@ -71,8 +105,9 @@ pub struct Input {
 /// One of the matrices side by side.
 #[derive(Debug, Clone)]
 pub enum Piece {
-    /// A bag of words, or anything else that is mostly zero; training drops entries of it by the name of a mask.
-    Sparse(Arc<SparseMatrix>, Option<String>),
+    /// A bag of words, or anything else that is mostly zero; in training entries are dropped with a probability, by the
+    /// name of a mask.
+    Sparse(Arc<SparseMatrix>, Option<(f32, String)>),
     /// A matrix on the tape, and its number of columns.
     Dense(Var, usize),
     /// The identity, never written out: row `i` is one at column `ids[i]`, and zero all along for an id beyond the
@@ -107,55 +142,51 @@ impl Input {
     }
 }
 
-/// Where and with what an encoder records.
+/// Where an encoder records its steps.
 pub struct Scope<'a> {
     /// The steps so far.
     pub tape: &'a mut Tape,
-    /// The weights of the model.
-    pub weights: &'a mut Weights,
+    pub(crate) weights: WeightAccess<'a>,
     /// `Ã` of the graph that message passing may see.
     pub operator: &'a Operator,
-    /// The number by which each node is known; what is drawn for a node is drawn by it.
+    /// The number by which each node is known; random draws for a node are addressed by it.
     pub addresses: Arc<[u32]>,
-    /// Names in front of the weights of this branch.
+    /// In front of the names of weights and masks.
     pub prefix: String,
-    /// `K`.
-    pub hops: usize,
-    /// How rows are stored between hops.
-    pub hop_storage: Storage,
-    /// Width of hidden layers.
-    pub hidden: usize,
     /// Width of the result.
     pub width: usize,
     /// Whether the result is a row of class scores, and not a representation.
     pub classifies: bool,
-    /// Share of entries dropped between layers.
-    pub dropout: f32,
-    /// `d`: the width of what tells a node where it is.
-    pub dim: usize,
     /// How many nodes the model knows by their ids: those of the largest graph that it was built for.
     pub num_ids: usize,
-    /// How node2vec walks.
-    pub walks: Node2Vec,
-    /// The root of the model's randomness.
-    pub seeds: Seeds,
 }
 
 impl Scope<'_> {
+    /// A weight of this branch, with its random start.
+    pub fn weight(&mut self, name: &str, shape: [usize; 2], init: Init) -> Var {
+        let name = self.name(name);
+        self.weights.weight(&name, shape, init)
+    }
+
+    /// A matrix that training leaves alone: zero until `Encoder::pretrain` gives its value.
+    pub fn frozen(&mut self, name: &str, shape: [usize; 2]) -> &Matrix {
+        let name = self.name(name);
+        self.weights.frozen(&name, shape)
+    }
+
     /// `X W`, with a weight `name` for each matrix side by side.
-    pub fn product(&mut self, input: &Input, name: &str, width: usize, start: Start) -> Var {
-        let bound = start.bound([input.cols(), width]);
+    pub fn product(&mut self, input: &Input, name: &str, width: usize, init: Init) -> Var {
         let alone = input.pieces.len() == 1;
         let mut sum = None;
         for (source, piece) in &input.pieces {
-            let name = if alone { self.name(name) } else { self.name(&format!("{name}/{source}")) };
-            let weight = self.weights.uniform(&name, [piece.cols(), width], bound);
+            let name = if alone { name.to_string() } else { format!("{name}/{source}") };
+            let weight = self.weight(&name, [piece.cols(), width], init);
             let part = match piece {
                 Piece::Dense(x, _) => self.tape.push(LinearMap::new(1), &[*x, weight]),
                 Piece::Sparse(matrix, mask) => {
                     let product = SparseProduct::new(matrix.clone());
                     let product = match mask {
-                        Some(mask) => product.masked(Mask::new(self.dropout, mask).by(self.addresses.clone())),
+                        Some((dropout, mask)) => product.masked(Mask::new(*dropout, mask).by(self.addresses.clone())),
                         None => product,
                     };
                     self.tape.push(product, &[weight])
@@ -173,18 +204,26 @@ impl Scope<'_> {
     /// `X W + b`.
     pub fn linear(&mut self, input: &Input, name: &str, width: usize) -> Var {
         if let [(_, Piece::Dense(x, cols))] = input.pieces[..] {
-            let w = self.weights.plain(&self.name(&format!("{name}/weight")), [cols, width], cols);
-            let b = self.weights.plain(&self.name(&format!("{name}/bias")), [1, width], cols);
+            let w = self.weight(&format!("{name}/weight"), [cols, width], Init::fan_in(cols));
+            let b = self.weight(&format!("{name}/bias"), [1, width], Init::fan_in(cols));
             return self.tape.push(LinearMap::new(1), &[x, w, b]);
         }
-        self.convolve(input, 0, name, width, Start::Plain)
+        self.convolve(input, 0, Storage::Single, name, width, InitScheme::FanIn)
     }
 
-    /// `Ã^hops X W + b`, in the cheaper order: an input that stays the same is propagated once and for all, unless it is a
-    /// sparse matrix so wide that it would become dense by it; that is mapped first, and so is what changes.
-    pub fn convolve(&mut self, input: &Input, hops: usize, name: &str, width: usize, start: Start) -> Var {
-        let propagate = Propagate::new(self.operator.clone(), hops).stored(self.hop_storage);
-        let weight = format!("{name}/weight");
+    /// `Ã^hops X W + b`, in the cheaper order: an input that stays the same is propagated once, unless it is a sparse
+    /// matrix so wide that propagation would make it dense; that is mapped first, and so is what changes.
+    pub fn convolve(
+        &mut self,
+        input: &Input,
+        hops: usize,
+        storage: Storage,
+        name: &str,
+        width: usize,
+        init: InitScheme,
+    ) -> Var {
+        let propagate = Propagate::new(self.operator.clone(), hops).stored(storage);
+        let (weight, bias) = (format!("{name}/weight"), format!("{name}/bias"));
         let propagated = match &input.pieces[..] {
             [(_, Piece::Dense(x, cols))] if self.tape.is_constant(*x) => Some((*x, *cols)),
             [(_, Piece::Sparse(matrix, None))] if self.is_cheaper_dense(matrix, hops) => {
@@ -193,23 +232,16 @@ impl Scope<'_> {
             _ => None,
         };
         let fan_in = input.cols();
-        let bias = |scope: &mut Self| {
-            let name = scope.name(&format!("{name}/bias"));
-            match start {
-                Start::Glorot => scope.weights.zeros(&name, [1, width]),
-                Start::Plain => scope.weights.plain(&name, [1, width], fan_in),
-            }
-        };
         match propagated {
             Some((x, cols)) => {
                 let x = self.tape.push(propagate, &[x]);
-                let w = self.weights.uniform(&self.name(&weight), [cols, width], start.bound([cols, width]));
-                let b = bias(self);
+                let w = self.weight(&weight, [cols, width], init.weight([cols, width]));
+                let b = self.weight(&bias, [1, width], init.bias(fan_in));
                 self.tape.push(LinearMap::new(1), &[x, w, b])
             }
             None => {
-                let x = self.product(input, &weight, width, start);
-                let b = bias(self);
+                let x = self.product(input, &weight, width, init.weight([fan_in, width]));
+                let b = self.weight(&bias, [1, width], init.bias(fan_in));
                 self.tape.push(propagate, &[x, b])
             }
         }
@@ -217,11 +249,11 @@ impl Scope<'_> {
 
     /// Whether `Ã^hops F` times a weight, a dense product, costs less than `F` times it and then `hops` hops.
     fn is_cheaper_dense(&self, matrix: &SparseMatrix, hops: usize) -> bool {
-        /// A multiplication in a dense product is so many times faster than one that waits for a row.
-        const DENSE: usize = 4;
+        /// How many times faster a multiplication in a dense product is than one that waits for a row.
+        const DENSE_SPEEDUP: usize = 4;
         let graph = self.operator.graph();
         let gathered = matrix.num_entries() + hops * (graph.num_nodes() + 2 * graph.num_edges());
-        hops > 0 && matrix.rows() * matrix.cols() <= DENSE * gathered
+        hops > 0 && matrix.rows() * matrix.cols() <= DENSE_SPEEDUP * gathered
     }
 
     /// The input as one matrix on the tape.
@@ -240,22 +272,22 @@ impl Scope<'_> {
         }
     }
 
-    /// ReLU and dropout; the mask belongs to `name`.
-    pub fn relu_dropout(&mut self, x: Var, name: &str) -> Var {
-        let step = ReluDropout::new(self.dropout, &self.name(name)).by(self.addresses.clone());
+    /// ReLU, and dropout with the mask `name`.
+    pub fn relu_dropout(&mut self, x: Var, dropout: f32, name: &str) -> Var {
+        let step = ReluDropout::new(dropout, &self.name(name)).by(self.addresses.clone());
         self.tape.push(step, &[x])
     }
 
-    /// The input with entries dropped in training; the mask belongs to `name`. Ids are not dropped.
-    pub fn dropout(&mut self, mut input: Input, name: &str) -> Input {
+    /// The input with entries dropped in training, by the mask `name`. Ids are not dropped.
+    pub fn dropout(&mut self, mut input: Input, dropout: f32, name: &str) -> Input {
         let name = self.name(name);
         for (_, piece) in &mut input.pieces {
             match piece {
                 Piece::Dense(x, _) => {
-                    let step = Dropout::new(self.dropout, &name).by(self.addresses.clone());
+                    let step = Dropout::new(dropout, &name).by(self.addresses.clone());
                     *x = self.tape.push(step, &[*x]);
                 }
-                Piece::Sparse(_, mask) => *mask = Some(name.clone()),
+                Piece::Sparse(_, mask) => *mask = Some((dropout, name.clone())),
                 Piece::OneHot(..) => (),
             }
         }
@@ -265,15 +297,16 @@ impl Scope<'_> {
     /// `K` layers of a kind, with ReLU and dropout between them; `layer(scope, input, name, width)` records one.
     pub fn layers(
         &mut self,
+        layers: Layers,
         kind: &str,
         mut input: Input,
         layer: impl Fn(&mut Scope<'_>, &Input, &str, usize) -> Var,
     ) -> (Var, usize) {
-        let (last, hidden, width) = (self.hops, self.hidden, self.width);
+        let (last, hidden, width) = (layers.count, layers.hidden, self.width);
         for number in 1..last {
             let name = format!("{kind}/{number}");
             let x = layer(self, &input, &name, hidden);
-            let x = self.relu_dropout(x, &format!("{name}/dropout"));
+            let x = self.relu_dropout(x, layers.dropout, &format!("{name}/dropout"));
             input = Input::dense(x, hidden);
         }
         (layer(self, &input, &format!("{kind}/{last}"), width), width)

@@ -1,7 +1,7 @@
 //! A row of numbers per node and no message passing: matrix factorisation.
 
 use super::{Encoder, Input, Scope};
-use crate::tape::{Start, Var};
+use crate::tape::{Init, Var};
 
 /// `X W`. Over one-hot ids that is a table with a learnt row per node.
 #[derive(Debug)]
@@ -9,7 +9,8 @@ pub struct Table;
 
 impl Encoder for Table {
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
-        (scope.product(&input, "table/weight", scope.width, Start::Glorot), scope.width)
+        let width = scope.width;
+        (scope.product(&input, "table/weight", width, Init::glorot([input.cols(), width])), width)
     }
 
     fn generalises(&self) -> bool {

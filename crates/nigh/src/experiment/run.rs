@@ -4,8 +4,9 @@ use super::{Cell, Curve, Peak, Record};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::seeds::{Purpose, Seeds};
-use crate::task::{Part, Question, Task};
-use crate::train::{Config, Observer, Run, train};
+use crate::task::{LabelledNodes, Part, Split, Task};
+use crate::train::{Config, Observer, Resolved, Run};
+use crate::training::Training;
 
 /// The row of random guesses.
 const RANDOM: &str = "random";
@@ -44,13 +45,14 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> Result<Record> {
     check(&cell.config)?;
-    let config = Config { repeats: 1, seed, ..learning(&cell.config) }.resolve(dataset)?;
+    let config = Config { repeats: 1, seed, ..learning(&cell.config) };
     let peak = Peak::watch();
-    let (run, millis_per_epoch) = if cell.config.model == RANDOM {
-        (guess(dataset, &config)?, 0.0)
+    let (run, millis_per_epoch, config) = if cell.config.model == RANDOM {
+        let config = config.resolve(dataset)?;
+        (guess(dataset, &config)?, 0.0, config)
     } else {
-        let mut outcome = train(dataset, &config, observer, None)?;
-        (outcome.runs.remove(0), outcome.millis_per_epoch)
+        let mut trained = Training::new(dataset, config)?.observer(observer).run()?;
+        (trained.summary.repeats.remove(0), trained.millis_per_epoch.unwrap_or(0.0), trained.config)
     };
     Ok(Record {
         cell: cell.address(),
@@ -64,30 +66,27 @@ pub fn measure(
         threads: rayon::current_num_threads(),
         version: version.to_string(),
         curve: Curve::of(config.evaluate_every, &run.curve),
-        config: Config { model: cell.config.model.clone(), ..config },
+        config: Config { model: cell.config.model.clone(), ..config.into() },
     })
 }
 
 /// A random class for every node.
-fn guess(dataset: &Dataset, config: &Config) -> Result<Run> {
+fn guess(dataset: &Dataset, config: &Resolved) -> Result<Run> {
     if dataset.class_names.is_empty() {
         return Err(Error::setting("model", RANDOM, "it guesses classes, and the data has none"));
     }
     let seeds = Seeds::new(config.seed);
-    let split = config.task.split(dataset, config, seeds)?;
-    let share = |part: &[Part], number: u64| {
+    let split = config.split().split(dataset, seeds)?;
+    let Split::Nodes(parts) = &split else {
+        return Err(Error::setting("model", RANDOM, "it guesses classes of nodes"));
+    };
+    let accuracy = |parts: &[Part<LabelledNodes>], number: u64| {
         let mut rng = seeds.rng(Purpose::Guess, &[number]);
         let classes = dataset.class_names.len();
-        let hits: Vec<bool> = part
-            .iter()
-            .flat_map(|part| match &part.question {
-                Question::Nodes { labels, .. } => labels,
-                Question::Pairs { .. } => unreachable!("nodes are classified"),
-            })
-            .map(|&label| rng.below(classes) == label as usize)
-            .collect();
+        let labels = parts.iter().flat_map(|part| &part.question.labels);
+        let hits: Vec<bool> = labels.map(|&label| rng.below(classes) == label as usize).collect();
         hits.iter().filter(|&&hit| hit).count() as f64 / hits.len().max(1) as f64
     };
-    let (valid, test) = (share(&split.valid, 0), share(&split.test, 1));
+    let (valid, test) = (accuracy(&parts.valid, 0), accuracy(parts.test(), 1));
     Ok(Run { seed: config.seed, test, valid, best_epoch: 0, split: split.digest(), curve: Vec::new() })
 }

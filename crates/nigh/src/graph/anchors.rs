@@ -7,7 +7,7 @@ use crate::seeds::Stream;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Sets that are worked on side by side, one to a lane.
+/// Sets that are processed together, one per lane.
 pub(crate) const LANES: usize = 16;
 
 /// Where in an entry the distance begins; below it is a node or a rank.
@@ -16,7 +16,7 @@ const NODE: u32 = (1 << DISTANCE) - 1;
 /// No member found. Behind every other entry, whatever the hops.
 const FAR: u32 = u32::MAX;
 
-/// Below this many entries, waking a second thread costs more than it saves.
+/// Below this many entries, a second thread costs more time than it saves.
 const WORTH_A_THREAD: usize = 1 << 14;
 
 /// How many sizes of anchor sets a graph has, and how many sets of each size: `m = ⌊log2 N⌋`.
@@ -25,11 +25,6 @@ pub fn num_sizes(num_nodes: usize) -> usize {
 }
 
 /// How many anchor sets a graph has: `m²`.
-///
-/// ```
-/// use nigh::graph::anchors::num_sets;
-/// assert_eq!((num_sets(1), num_sets(400), num_sets(18_333)), (0, 64, 196));
-/// ```
 pub fn num_sets(num_nodes: usize) -> usize {
     num_sizes(num_nodes).pow(2)
 }
@@ -50,17 +45,6 @@ pub(crate) fn unpack(entry: u32) -> (usize, usize) {
 /// Of `m` sizes, size `i = 1..=m` has `m` sets of `⌊N / 2^i⌋` nodes each, drawn without replacement: those with the
 /// smallest keys. A key is a function of the set and of the address of a node, so relabelling nodes together with their
 /// addresses relabels the sets. Of several members equally close, the one with the smallest key is taken.
-///
-/// ```
-/// use nigh::{Graph, Purpose, Seeds, graph::anchors::{Closest, num_sets}};
-/// let (graph, _) = Graph::from_edges(5, &[[0, 1], [1, 2], [2, 3]])?;
-/// let mut closest = Closest::default();
-/// closest.rebuild(&graph, &[0, 1, 2, 3, 4], Seeds::new(1).stream(Purpose::Anchors, &[0]), None);
-/// assert_eq!(closest.num_sets(), num_sets(5));
-/// // Node 4 has no neighbours: it finds itself, or nobody.
-/// assert!((0..4).all(|set| matches!(closest.find(4, set), None | Some((4, 0)))));
-/// # Ok::<(), nigh::Error>(())
-/// ```
 #[derive(Debug, Default)]
 pub struct Closest {
     num_nodes: usize,
@@ -82,9 +66,9 @@ struct Spare {
 }
 
 impl Closest {
-    /// Draws the sets of a graph and finds their members within two hops of every node; keeps the storage of the last
-    /// time. `addresses[u]` is the number by which node `u` is known, and no two nodes share one. With `at_most`, there
-    /// are no more sizes, nor sets of each, than that. Weights of edges are not looked at: a hop is a hop.
+    /// Draws the sets of a graph and finds their members within two hops of every node; keeps its storage. `addresses[u]`
+    /// is the address of node `u`, and no two nodes share one. With `at_most`, there are at most so many sizes, and so many
+    /// sets of each. Weights of edges are ignored.
     pub fn rebuild(&mut self, graph: &Graph, addresses: &[u32], stream: Stream, at_most: Option<usize>) {
         let n = graph.num_nodes();
         assert_eq!(addresses.len(), n, "one address per node");
@@ -117,6 +101,7 @@ impl Closest {
     }
 
     /// The member of a set that is closest to a node, and how many hops away it is (0, 1 or 2).
+    #[cfg(test)]
     pub fn find(&self, node: usize, set: usize) -> Option<(usize, usize)> {
         assert!(node < self.num_nodes && set < self.num_sets, "node {node} and set {set} are not in this table");
         let (anchor, distance) = unpack(self.block(set / LANES)[node].0[set % LANES]);
@@ -133,23 +118,24 @@ impl Closest {
         self.num_sets
     }
 
-    /// The entries of a node, sixteen sets at a time. Too far is distance 3, and then the anchor is the node itself;
-    /// what is beyond the last set means nothing.
+    /// The entries of a node, sixteen sets at a time. Distance 3 means too far, and then the anchor is the node itself;
+    /// entries beyond the last set are unspecified.
     #[inline(always)]
     pub(crate) fn row(&self, node: usize) -> impl Iterator<Item = &Entries> {
         self.entries.get(node..).unwrap_or_default().iter().step_by(self.num_nodes)
     }
 
+    #[cfg(test)]
     fn block(&self, block: usize) -> &[Entries] {
         &self.entries[block * self.num_nodes..][..self.num_nodes]
     }
 }
 
-/// Candidates beyond those expected, in standard deviations of their number: hardly ever too few.
+/// Candidates beyond the expected number, in its standard deviations: too few are very rare.
 const SLACK: f64 = 6.0;
 
-/// Per lane the `sizes[lane]` smallest keys, in order. All but few of the larger keys are never sorted: what is below
-/// a bound that should be passed by enough of them is collected, and only if it was not, everything.
+/// Per lane the `sizes[lane]` smallest keys, in order. Only keys below a bound, which enough of them should pass, are
+/// collected and sorted; all of them only if they were too few.
 fn draw(
     stream: Stream,
     block: u32,
@@ -183,7 +169,7 @@ fn draw(
 }
 
 simd! {
-    /// Writes the keys within its bound to the front of each lane and says how many they are. A position of the stream
+    /// Writes the keys within its bound to the front of each lane and returns their numbers. A position of the stream
     /// serves four sets.
     fn collect(
         stream: Stream, block: u32, order: &[u32], addresses: &[u32], bounds: &[u32], members: &mut [Vec<u64>; LANES],
@@ -250,6 +236,7 @@ simd! {
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::seeds::{Purpose, Seeds};
     use proptest::prelude::*;
 
@@ -407,5 +394,24 @@ mod tests {
         let one = on(1);
         assert_eq!(one, table(&rebuilt(&graph, &addresses, 2, None)));
         assert!([2, 4].into_iter().all(|num_threads| on(num_threads) == one));
+    }
+
+    #[test]
+    fn the_same_members_are_found_at_every_level() {
+        let graph = generate::communities(20, 20, 0.05, 3).graph;
+        let addresses: Vec<u32> = (0..400).collect();
+        let entry = |found: Option<(usize, usize)>| found.map_or(u32::MAX, |(node, hops)| (4 * node + hops) as u32);
+        assert_same_bits_at_every_level(|| {
+            table(&rebuilt(&graph, &addresses, 7, None)).into_iter().map(entry).collect::<Vec<u32>>()
+        });
+    }
+
+    #[test]
+    fn a_node_without_neighbours_finds_itself_or_nothing() {
+        let (graph, _) = Graph::from_edges(5, &[[0, 1], [1, 2], [2, 3]]).unwrap();
+        let closest = rebuilt(&graph, &[0, 1, 2, 3, 4], 1, None);
+        assert_eq!(closest.num_sets(), num_sets(5));
+        assert!((0..4).all(|set| matches!(closest.find(4, set), None | Some((4, 0)))));
+        assert_eq!((num_sets(1), num_sets(400), num_sets(18_333)), (0, 64, 196));
     }
 }

@@ -1,12 +1,12 @@
 //! From a list of edges to compressed sparse rows.
 //!
-//! Edges come in any order, and rows lie all over memory: to write each neighbour at once to its row takes longer than
-//! to read the file. So every edge first goes, once for each end, to the bucket of that end's neighbourhood of rows;
-//! the rows of a bucket then fit a core's own cache, where they are counted, filled, sorted and tidied.
+//! Edges come in any order, and rows are scattered over memory: writing each neighbour to its row at once takes longer than
+//! reading the file. So every edge is first appended, once for each end, to the bucket that holds the row of that end. The
+//! rows of a bucket fit the cache of a core, where they are counted, filled, sorted and cleaned.
 
 use super::{Cleaning, Graph};
 use crate::error::{Error, Result};
-use crate::linalg::pages::prefer_large_pages;
+use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::sort::sort_rows;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -19,12 +19,12 @@ const CHUNK: usize = 1 << 12;
 /// Entries that memory is taken for at a time.
 const SLAB: usize = 1 << 20;
 
-/// Edges, sorted into buckets by their ends. Several threads fill one each.
+/// Edges, sorted into buckets by their ends. Every thread fills one of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Edges {
     buckets: Vec<Bucket>,
-    /// Where the next entry of each bucket goes; a multiple of `CHUNK` if there is no room. Apart from the rest, which
-    /// is seldom needed, so that all of these stay in the nearest cache.
+    /// Where the next entry of each bucket goes; a multiple of `CHUNK` if there is no room. Separate from the rest, which
+    /// is rarely needed, so that all of these stay in the nearest cache.
     next: Vec<usize>,
     slabs: Vec<Slab>,
     num_chunks: usize,
@@ -137,7 +137,7 @@ impl Edges {
     }
 }
 
-/// One more than the largest end, rounded up: what memory has to be taken for.
+/// One more than the largest end, rounded up to whole buckets.
 pub(crate) fn span(edges: &[Edges]) -> usize {
     edges.iter().map(|edges| edges.buckets.len()).max().unwrap_or(0) << SHIFT
 }
@@ -163,7 +163,7 @@ pub(crate) fn build_mentioned(edges: Vec<Edges>) -> Result<(Graph, Cleaning, Vec
     Ok((graph, cleaning, mentioned))
 }
 
-/// As `build`; also tells of each node whether an edge mentions it.
+/// As `build`; also returns for each node whether an edge mentions it.
 fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning, Vec<bool>)> {
     if num_nodes > Edges::LIMIT {
         return Err(Error::Data(format!("{num_nodes} nodes are more than 31-bit ids can number")));
@@ -220,7 +220,7 @@ fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning,
     Ok((Graph { offsets, neighbours, weights: weighted.then_some(weights) }, cleaning, marks))
 }
 
-/// The rows of a bucket, sorted and tidied.
+/// The rows of a bucket, sorted and cleaned.
 struct Rows {
     lengths: Vec<u32>,
     /// Whether an edge mentions each.
@@ -285,7 +285,7 @@ impl Rows {
 
     /// Takes the entries of a sorted row, each neighbour once.
     fn tidy(&mut self, range: Range<usize>, node: u32, neighbours: &mut [u32], weights: &mut [f32]) {
-        // No neighbour is called so.
+        // No neighbour has this number.
         let (mut last, mut ways) = (u32::MAX, 0);
         for at in range {
             let (neighbour, way) = (neighbours[at] >> 1, 1 << (neighbours[at] & 1));

@@ -1,8 +1,8 @@
-//! Connected components: what a walk from one node can reach.
+//! Connected components.
 
 use super::Graph;
 
-/// A part of a graph that no edge leaves.
+/// A connected component of a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Component {
     /// Its nodes, ascending, as the whole graph numbers them.

@@ -1,13 +1,13 @@
 //! The leading eigenvectors of the adjacency matrix: coordinates in which linked nodes are near each other.
 //!
-//! A block of vectors, wider than what is asked for, is filtered by a Chebyshev polynomial of `A` that is small on the
+//! A block of vectors, wider than wanted, is filtered by a Chebyshev polynomial of `A` that is small on the
 //! unwanted part of the spectrum and steep beyond it, made orthonormal, and turned into the best approximations
 //! within its span (Rayleigh and Ritz), until they satisfy `A v = λ v`.
 //!
 //! Why not Lanczos: a graph has few links per node, so a product with `A` costs far less than making vectors orthogonal,
 //! and a filter spends many products on each time it does so. And a graph has eigenvalues of any multiplicity (equal
 //! components, leaves of one hub): a block that is wider than `count` holds them all, whereas a narrow Krylov space
-//! can't see how many there are.
+//! does not show how many there are.
 
 mod block;
 mod dense;
@@ -39,7 +39,7 @@ pub enum Leading {
 /// Some eigenvalues of a graph and their eigenvectors, leading ones first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Eigen {
-    /// `λ`, in the order that was asked for.
+    /// `λ`, leading ones first.
     pub values: Vec<f64>,
     /// `N × count`: the column of each value, of unit length, its largest entry positive.
     pub vectors: Matrix,
@@ -54,9 +54,9 @@ pub struct Eigen {
 /// a column makes its largest entry positive; the first of them, if several differ by less than a ten-thousandth.
 /// Where eigenvalues coincide, any basis of their common space is as right as another: which one comes is decided
 /// by `seeds` and the order of the nodes, and is the same on any number of threads. So is the choice among more pairs of
-/// one rank than are asked for.
+/// one rank than are wanted.
 ///
-/// The search always ends. On a graph whose eigenvalues lie too dense to be told apart (a path of many thousand nodes)
+/// The search always ends. On a graph whose eigenvalues are too dense to separate (a path of many thousand nodes)
 /// it may give up: the pairs are then the best that were found, and `residual` is above [`TOLERANCE`].
 ///
 /// ```
@@ -107,7 +107,7 @@ pub fn leading(graph: &Graph, count: usize, by: Leading, seeds: Seeds) -> Eigen 
 /// Puts `A v` in the place of spare columns for columns `v` that no filter can improve.
 ///
 /// The filter treats `λ` and `-λ` alike. Where there are more of them than the block is wide, as in a graph of many equal
-/// pairs, a column may be a mixture `u + w` of both. `A (u + w) = λ (u - w)`, and with both at hand `u` and `w` are found.
+/// pairs, a column may be a mixture `u + w` of both. `A (u + w) = λ (u - w)`, and which with the mixture gives `u` and `w`.
 fn unmix(graph: &Graph, x: &mut Block, wanted: usize, mixed: Vec<usize>) {
     let mut ax = Block::zeros(x.rows(), x.width);
     x.pass(graph, [1.0, 0.0, 0.0], &mut ax);
@@ -144,11 +144,11 @@ struct Filter {
 }
 
 impl Filter {
-    /// Keeps the first `wanted` of what was found so far and damps what lies behind the last of it, by a polynomial of at most
+    /// Keeps the first `wanted` of what was found so far and damps the rest of the spectrum, by a polynomial of at most
     /// this degree.
     fn new(ritz: &Ritz, wanted: usize, by: Leading, size: f64, degree: usize) -> Filter {
         let mut filter = Filter::up_to_degree(&ritz.ranks, wanted, by, size, degree);
-        // A leading vector must not drown the others in their own columns, where it is left by as much as it is inexact.
+        // The error of a leading vector is amplified in all columns and must not exceed what they hold.
         let drowned = |filter: &Filter| {
             let mut leading = ritz.ranks.iter().zip(&ritz.residuals);
             leading.any(|(&rank, residual)| (residual / size).max(1e-13) * filter.gain(rank) > 1e5)
@@ -202,7 +202,7 @@ impl Filter {
     }
 }
 
-/// Gives `x` orthonormal columns with the same span (Cholesky's factor of `X^T X`, twice or more). A column that lies in
+/// Gives `x` orthonormal columns with the same span (Cholesky's factor of `X^T X`, twice or more). A column in
 /// the span of those before it, or is zero, becomes a random one.
 fn orthonormalise(x: &mut Block, stream: Stream) {
     let (width, mut spare) = (x.width, Block::zeros(x.rows(), x.width));
@@ -333,7 +333,7 @@ fn leading_first(ranks: &[f64], values: &[f64]) -> Vec<usize> {
     order
 }
 
-/// The first columns of `x` as they are handed over.
+/// The result: the first columns of `x` with their signs.
 fn finish(x: &Block, values: &[f64], residual: f64, count: usize) -> Eigen {
     let signs: Vec<f64> = (0..values.len()).map(|column| sign(x, column)).collect();
     let entry = |i: usize, c: usize| signs.get(c).map_or(0.0, |sign| (sign * x.data[i * x.width + c]) as f32);
@@ -354,6 +354,7 @@ fn sign(x: &Block, column: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::seeds::Rng;
 
     fn graph(num_nodes: usize, edges: &[[u32; 2]]) -> Graph {
@@ -576,5 +577,15 @@ mod tests {
         let eigen = leading(&graph(4_000, &edges), 4, Leading::Magnitude, Seeds::new(1));
         assert!((eigen.values[0] - 2499f64.sqrt()).abs() < 1e-6 && (eigen.values[1] + 2499f64.sqrt()).abs() < 1e-6);
         assert!(eigen.values[2..].iter().all(|value| (1.9..2.0).contains(&value.abs())), "{eigen:?}");
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        for by in [Leading::Magnitude, Leading::Value] {
+            assert_same_bits_at_every_level(|| {
+                let found = leading(&weighted(), 13, by, Seeds::new(1));
+                (found.values, found.vectors)
+            });
+        }
     }
 }

@@ -1,18 +1,20 @@
-//! 1. The graph: who is linked to whom, each link stored once per direction, four bytes each (eight with weights).
+//! 1. The graph: links between nodes, each stored once per direction in four bytes (eight with weights).
 
-pub mod anchors;
-pub mod arrange;
+pub(crate) mod anchors;
 mod builder;
-pub mod components;
+mod components;
 pub mod eigen;
-pub mod operator;
+mod hop;
+mod locality;
+mod operator;
 pub mod proximity;
-pub mod walk;
+mod walk;
 
 pub(crate) use builder::{Edges, build, build_mentioned, span};
 pub use components::Component;
+pub(crate) use hop::{HopBuffers, apply_hops};
 pub use operator::Operator;
-pub use walk::Walker;
+pub(crate) use walk::Walker;
 
 use crate::error::{Error, Result};
 use rayon::prelude::*;
@@ -26,7 +28,7 @@ pub struct Graph {
     weights: Option<Vec<f32>>,
 }
 
-/// What was tidied away while a graph was built.
+/// What was removed or merged while a graph was built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleaning {
     /// Links from a node to itself, dropped: the operator adds one to every node anyway.
@@ -38,7 +40,7 @@ pub struct Cleaning {
 }
 
 impl Cleaning {
-    /// What was tidied in another graph as well.
+    /// Adds the counts of another graph.
     pub fn add(&mut self, other: Cleaning) {
         self.self_loops += other.self_loops;
         self.duplicates += other.duplicates;
@@ -46,8 +48,7 @@ impl Cleaning {
     }
 }
 
-/// The nodes in ascending order of their addresses: by it, what is drawn along a graph does not depend on the order in
-/// which its nodes happen to stand.
+/// The nodes in ascending order of their addresses. What is drawn in this order does not depend on how nodes are numbered.
 pub(crate) fn order_by(addresses: &[u32]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..addresses.len() as u32).collect();
     order.sort_by_key(|&node| addresses[node as usize]);
@@ -55,7 +56,7 @@ pub(crate) fn order_by(addresses: &[u32]) -> Vec<u32> {
 }
 
 impl Graph {
-    /// An unweighted graph on nodes `0..num_nodes`; nodes without an edge stay, isolated.
+    /// An unweighted graph on nodes `0..num_nodes`, isolated nodes included.
     ///
     /// ```
     /// let (graph, cleaning) = nigh::Graph::from_edges(4, &[[0, 1], [1, 0], [1, 2], [2, 2]])?;
@@ -68,8 +69,8 @@ impl Graph {
         Graph::build(num_nodes, edges, None)
     }
 
-    /// A graph with a positive weight per edge. Of a repeated edge the largest weight stays, so that a list which holds
-    /// both directions means the same as a list that holds one.
+    /// A graph with a positive weight per edge. A repeated edge keeps its largest weight, so that listing
+    /// both directions is the same as listing one.
     pub fn from_weighted_edges(num_nodes: usize, edges: &[[u32; 2]], weights: &[f32]) -> Result<(Graph, Cleaning)> {
         if edges.len() != weights.len() {
             return Err(Error::Data(format!("{} edges come with {} weights", edges.len(), weights.len())));
@@ -107,7 +108,7 @@ impl Graph {
         (&self.offsets, &self.neighbours, self.weights.as_deref())
     }
 
-    /// A graph as `parts` gave it; what could not be one is refused.
+    /// A graph from what `parts` returns; invalid arrays are an error.
     pub(crate) fn from_parts(offsets: Vec<usize>, neighbours: Vec<u32>, weights: Option<Vec<f32>>) -> Result<Graph> {
         let graph = Graph { offsets, neighbours, weights };
         let (offsets, ends) = (&graph.offsets, graph.neighbours.len());
@@ -165,14 +166,14 @@ impl Graph {
         self.neighbours(a as usize).binary_search(&b).is_ok()
     }
 
-    /// With more nodes behind, isolated.
+    /// With isolated nodes appended.
     pub(crate) fn with_nodes(mut self, num_nodes: usize) -> Graph {
         assert!(num_nodes >= self.num_nodes(), "no node is taken away");
         self.offsets.resize(num_nodes + 1, self.neighbours.len());
         self
     }
 
-    /// Every edge once, smaller end first, in order.
+    /// Every edge once, smaller end first, in ascending order.
     pub fn edges(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
         (0..self.num_nodes()).flat_map(move |a| {
             let row = self.neighbours(a);
@@ -181,7 +182,7 @@ impl Graph {
         })
     }
 
-    /// How many pairs of distinct nodes are not linked.
+    /// Number of pairs of distinct nodes without a link.
     pub fn num_non_edges(&self) -> u64 {
         let n = self.num_nodes() as u64;
         n * n.saturating_sub(1) / 2 - self.num_edges() as u64

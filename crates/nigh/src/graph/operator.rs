@@ -1,9 +1,9 @@
 //! The message-passing operator `diag(l) (A + s I) diag(r)`: two vectors, and nothing stored per edge.
 
 use super::Graph;
+use super::hop::{HopBuffers, apply_hops, apply_rows};
 use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
-use crate::ops::propagate::{Spare, apply_hops, apply_rows};
 use std::sync::Arc;
 
 /// `diag(left) (A + self_weight I) diag(right)` on one graph. Cheap to clone.
@@ -42,7 +42,7 @@ impl Operator {
         Operator { graph, left: ones.clone(), right: ones, self_weight: 0.0 }
     }
 
-    /// The graph below.
+    /// The graph of the operator.
     pub fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
@@ -77,9 +77,8 @@ impl Operator {
         })
     }
 
-    /// `Ã^K X` with `X` stored as you choose between hops. Halves take two thirds of the time or less where a graph is
-    /// too large for the caches. What they can not hold, because it grows 127-fold on the way or is no number, is
-    /// computed as if stored in single precision.
+    /// `Ã^K X` with a choice of storage for `X` between hops. Halves take two thirds of the time or less where a graph is
+    /// too large for the caches. If entries overflow them (they grow 127-fold or are not finite), single precision is used.
     ///
     /// ```
     /// use nigh::{Graph, Matrix, Operator, Storage};
@@ -91,11 +90,11 @@ impl Operator {
     /// ```
     pub fn propagate_stored(&self, x: &Matrix, hops: usize, storage: Storage) -> Matrix {
         let mut y = Matrix::default();
-        apply_hops(self, hops, storage, x, &[], &mut y, &mut Spare::default());
+        apply_hops(self, hops, storage, x, &[], &mut y, &mut HopBuffers::default());
         y
     }
 
-    /// How far `propagate_stored` is from `propagate` on this graph, for this `X`.
+    /// The error of `propagate_stored` on this graph, for this `X`.
     pub fn storage_error(&self, x: &Matrix, hops: usize, storage: Storage) -> StorageError {
         let [rounded, exact] = [storage, Storage::Single].map(|storage| self.propagate_stored(x, hops, storage));
         StorageError::between(rounded.data(), exact.data())
@@ -114,7 +113,7 @@ impl Operator {
     }
 }
 
-/// The weights of a node's edges together, or their number.
+/// The sum of the weights of a node's edges, or their number.
 fn degree(graph: &Graph, node: usize) -> f64 {
     match graph.weights(node) {
         Some(weights) => weights.iter().map(|&w| f64::from(w)).sum(),

@@ -1,23 +1,21 @@
-//! Walk proximity `S = Ã^K (Ã^K)^T` exactly, row by row, and what Theorem 2 promises about its estimate.
+//! Walk proximity `S = Ã^K (Ã^K)^T` exactly, row by row.
 
-use super::{Graph, Operator};
-use crate::seeds::{Purpose, Rng, Seeds};
-use crate::source::Signal;
+use super::Operator;
 use rayon::prelude::*;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// One row of `Ã^K`: the nodes that `K` steps reach, and the weight of each.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Row {
+pub struct WalkRow {
     nodes: Vec<u32>,
     values: Vec<f64>,
 }
 
-impl Row {
+impl WalkRow {
     /// `a_i = (Ã^K)_i` by expanding from node `i`, in time proportional to what `K` steps reach; exact in f64.
-    pub fn of(operator: &Operator, node: u32, hops: usize) -> Row {
-        let mut row = Row { nodes: vec![node], values: vec![1.0] };
+    pub fn of(operator: &Operator, node: u32, hops: usize) -> WalkRow {
+        let mut row = WalkRow { nodes: vec![node], values: vec![1.0] };
         let graph = operator.graph();
         let (left, right) = (operator.left(), operator.right());
         for _ in 0..hops {
@@ -33,7 +31,7 @@ impl Row {
                 }
             }
             sent.sort_by_key(|&(k, _)| k);
-            row = Row::default();
+            row = WalkRow::default();
             for (k, value) in sent {
                 if row.nodes.last() == Some(&k) {
                     *row.values.last_mut().expect("as long as nodes") += value;
@@ -47,7 +45,7 @@ impl Row {
     }
 
     /// `S_ij = <a_i, a_j>`.
-    pub fn dot(&self, other: &Row) -> f64 {
+    pub fn dot(&self, other: &WalkRow) -> f64 {
         let (mut i, mut j, mut sum) = (0, 0, 0.0);
         while i < self.nodes.len() && j < other.nodes.len() {
             match self.nodes[i].cmp(&other.nodes[j]) {
@@ -72,10 +70,10 @@ impl Row {
 /// `max_i |a_i|`, exactly.
 ///
 /// The spectral norm of `Ã` is at most one, so `|(Ã^k)_i|` falls as `k` grows and bounds every longer row. Rows are
-/// lengthened one step at a time, those with the largest bound first; when the largest of all is as long as asked for, no
-/// other can exceed it.
+/// lengthened one step at a time, those with the largest bound first; once the largest has `hops` steps, no other can exceed
+/// it.
 pub fn max_row_norm(operator: &Operator, hops: usize) -> f64 {
-    /// Lengthened together, on all threads.
+    /// Rows lengthened in parallel.
     const TOGETHER: usize = 256;
     let mut rows: BinaryHeap<(Bound, Reverse<u32>, usize)> =
         (0..operator.graph().num_nodes() as u32).map(|node| (Bound(1.0), Reverse(node), 0)).collect();
@@ -91,7 +89,7 @@ pub fn max_row_norm(operator: &Operator, hops: usize) -> f64 {
             rows.pop();
             short.push((node, length + 1));
         }
-        let norm = |&(node, length): &(u32, usize)| Bound(Row::of(operator, node, length).norm());
+        let norm = |&(node, length): &(u32, usize)| Bound(WalkRow::of(operator, node, length).norm());
         let norms: Vec<Bound> = short.par_iter().map(norm).collect();
         rows.extend(short.iter().zip(norms).map(|(&(node, length), norm)| (norm, Reverse(node), length)));
     }
@@ -116,80 +114,6 @@ impl Ord for Bound {
     }
 }
 
-/// The width that Theorem 2 asks for: above it `|S_ij - <Ẽ_i, Ẽ_j>| < epsilon` with probability above `1 - delta`
-/// for a pair. `max_norm` is `max_i |a_i|`.
-///
-/// The lemma behind the theorem needs `epsilon / max_norm < 1/2`; a larger epsilon is served by the bound at one half,
-/// which promises more than was asked.
-pub fn sufficient_width(max_norm: f64, epsilon: f64, delta: f64) -> f64 {
-    let e = (epsilon / max_norm).min(0.5);
-    4.0 * (4.0 / delta).ln() / (e * e - e * e * e)
-}
-
-/// Pairs that have a proximity to estimate: each is joined by a walk of at most `2 hops` steps. Other pairs have
-/// none, and would make any estimate look good.
-pub fn sample_pairs(graph: &Graph, hops: usize, count: usize, seed: u64) -> Vec<[u32; 2]> {
-    let mut rng = Seeds::new(seed).rng(Purpose::Certify, &[]);
-    let step = |at: u32, rng: &mut Rng| match graph.neighbours(at as usize) {
-        [] => at,
-        neighbours => neighbours[rng.below(neighbours.len())],
-    };
-    let mut pair = || {
-        let start = rng.below(graph.num_nodes()) as u32;
-        let steps = rng.below(2 * hops + 1);
-        [start, (0..steps).fold(start, |at, _| step(at, &mut rng))]
-    };
-    (0..count).map(|_| pair()).collect()
-}
-
-/// A pair with its proximity and the estimate from a stochastic matrix.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
-    /// The two nodes.
-    pub pair: [u32; 2],
-    /// `S_ij`.
-    pub exact: f64,
-    /// `<Ẽ_i, Ẽ_j>`.
-    pub estimate: f64,
-}
-
-impl Measured {
-    /// `|S_ij - <Ẽ_i, Ẽ_j>|`.
-    pub fn error(&self) -> f64 {
-        (self.exact - self.estimate).abs()
-    }
-}
-
-/// Compares exact and estimated proximity. `E` is made and propagated a few columns at a time, so that any width fits
-/// into memory; `progress` hears of the columns done.
-pub fn measure(
-    operator: &Operator,
-    hops: usize,
-    signal: Signal,
-    dim: usize,
-    pairs: &[[u32; 2]],
-    seed: u64,
-    mut progress: impl FnMut(usize),
-) -> Vec<Measured> {
-    const COLUMNS: usize = 64;
-    let stream = Seeds::new(seed).stream(Purpose::Signal, &[0]);
-    let nodes: Vec<u32> = (0..operator.graph().num_nodes() as u32).collect();
-    let mut estimates = vec![0f64; pairs.len()];
-    for first in (0..dim).step_by(COLUMNS) {
-        let columns = first..dim.min(first + COLUMNS);
-        let end = columns.end;
-        let e = operator.propagate(signal.matrix(stream, &nodes, columns, 1.0), hops);
-        estimates.par_iter_mut().zip(pairs).for_each(|(estimate, &[i, j])| {
-            let products = e.row(i as usize).iter().zip(e.row(j as usize));
-            *estimate += products.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() / dim as f64;
-        });
-        progress(end);
-    }
-    let exact = |&[i, j]: &[u32; 2]| Row::of(operator, i, hops).dot(&Row::of(operator, j, hops));
-    let measured = |(pair, estimate): (&[u32; 2], f64)| Measured { pair: *pair, exact: exact(pair), estimate };
-    pairs.par_iter().zip(estimates).map(measured).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,7 +126,7 @@ mod tests {
         let graph = Arc::new(generate::communities(3, 6, 0.1, 2).graph);
         let operator = Operator::symmetric(graph.clone());
         let power = operator.propagate(Matrix::identity(18), 3);
-        let rows: Vec<Row> = (0..18).map(|i| Row::of(&operator, i, 3)).collect();
+        let rows: Vec<WalkRow> = (0..18).map(|i| WalkRow::of(&operator, i, 3)).collect();
         for i in 0..18 {
             for j in 0..18 {
                 let dense: f64 =
@@ -210,15 +134,7 @@ mod tests {
                 assert!((rows[i].dot(&rows[j]) - dense).abs() < 1e-5);
             }
         }
-        let largest = rows.iter().map(Row::norm).fold(0.0, f64::max);
+        let largest = rows.iter().map(WalkRow::norm).fold(0.0, f64::max);
         assert!((max_row_norm(&operator, 3) - largest).abs() < 1e-12);
-    }
-
-    #[test]
-    fn the_width_is_the_formula_of_the_proof() {
-        let (m, epsilon, delta) = (0.8f64, 0.1f64, 0.05f64);
-        let printed = 4.0 * (4.0 / delta).ln() * m.powi(3) / (epsilon * epsilon * m - epsilon.powi(3));
-        assert!((sufficient_width(m, epsilon, delta) - printed).abs() < 1e-9 * printed);
-        assert!(sufficient_width(0.1, 10.0, 0.05).is_finite());
     }
 }

@@ -4,8 +4,8 @@
 use super::Graph;
 use crate::seeds::{Stream, below};
 
-/// Proposals that a step may refuse before it adds up the exact probabilities. A refusal says nothing about the next
-/// draw, so the change of method does not show in the walks.
+/// Proposals that a step may reject before it sums up the exact probabilities. Rejections are independent of the next draw,
+/// so the change of method leaves the distribution of walks as it is.
 const PROPOSALS: u32 = 32;
 
 /// Walks over one graph. From `t` over `v`, the neighbour `x` of `v` is next with a probability in proportion to
@@ -56,8 +56,8 @@ impl<'g> Walker<'g> {
         let (Some(previous), false) = (previous, self.back == 1.0 && self.away == 1.0) else {
             return self.neighbour(here, draw(0));
         };
-        // A return so likely that it would have all other proposals refused is drawn apart: what it weighs in excess of
-        // the others lies beside the board that darts are thrown at.
+        // A very likely return would have most other proposals rejected. So its weight in excess of the others is drawn
+        // first, outside of the range of the rejection step.
         let most = self.away.max(1.0);
         let excess = (self.back - most).max(0.0) * self.weight(here, previous);
         let board = most * self.total(here);
@@ -68,7 +68,7 @@ impl<'g> Walker<'g> {
             }
             let next = self.neighbour(here, words);
             let dart = most * share(words[2]);
-            // Few darts land where it matters whether there is an edge.
+            // Few draws are in the range where it matters whether there is an edge.
             let sure = next != previous && dart < self.away.min(1.0);
             if sure || dart < self.bias(previous, next) {
                 return next;
@@ -138,7 +138,7 @@ impl<'g> Walker<'g> {
     }
 }
 
-/// The place of a draw among running sums.
+/// The index of a draw among running sums.
 fn place(sums: &[f64], words: [u32; 4]) -> usize {
     let last = sums.len() - 1;
     let word = (u64::from(words[0]) << 32) | u64::from(words[1]);

@@ -1,34 +1,33 @@
 //! Dense products `A B`, `A Bᵀ` and `Aᵀ B` in tiles that stay in registers, on the calling thread.
 //!
-//! An entry of a product is one chain `y = y + a b` in the order of the inner dimension, whatever tile it falls into, however
-//! tall the block of rows is that it is computed with. Vectors run along the columns, so no sum is ever cut into lanes.
-//! AVX-512 and AVX2 round once per step, the portable version twice: last bits may differ between machines.
+//! An entry of a product is one chain `y = y + a b` in the order of the inner dimension, in any tile and any block of rows.
+//! Vectors run along the columns, so no sum is split into lanes. AVX-512 and AVX2 round once per step and give the same bits;
+//! the portable version rounds twice, so its last digits may differ.
 
-// Iterators with closures are compiled apart, without the vector instructions.
+// A closure would be compiled on its own, without the vector instructions.
 #![allow(clippy::needless_range_loop)]
 
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{
-    __m256, __m512, _MM_HINT_T1, _mm_prefetch, _mm256_cmpgt_epi32, _mm256_fmadd_ps, _mm256_loadu_ps,
-    _mm256_maskload_ps, _mm256_maskstore_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setr_epi32, _mm256_storeu_ps,
-    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_storeu_ps,
-};
+#[cfg(all(target_arch = "x86_64", not(nigh_portable)))]
+mod x86;
 
-/// How much of the inner dimension is taken at a time: a panel of 32 columns then fits into the first cache.
+use super::dispatch::{Level, by_level};
+use super::prefetch_line;
+
+/// Length of the inner dimension per pass: a panel of 32 columns then fits the first cache.
 const INNER: usize = 256;
 
-/// About how many entries of a wide matrix are visited panel by panel, so that they are still in the cache.
+/// About how many entries of a wide matrix are visited panel by panel, so that they stay in the cache.
 const CACHED_ENTRIES: usize = 1 << 16;
 
-/// The widest panel of any instruction set.
+/// The widest panel of any level.
 const WIDEST: usize = 32;
 
-/// Numbers in a line of the cache.
+/// Numbers in a cache line.
 const LINE: usize = 16;
 
 /// What a product is added to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Start<'a> {
+pub(crate) enum Addend<'a> {
     /// `Y = A B`.
     Zero,
     /// `Y = 1 bᵀ + A B`.
@@ -37,74 +36,36 @@ pub(crate) enum Start<'a> {
     Present,
 }
 
-/// Instructions that this machine has been found to have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct InstructionSet(Set);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Set {
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    Portable,
+/// Numbers in a vector of a level.
+fn lanes_of(level: Level) -> usize {
+    by_level!(level, Avx512(_) => x86::Vector16::COUNT, Avx2(_) => x86::Vector8::COUNT, Portable => Vector4::COUNT)
 }
 
-impl InstructionSet {
-    /// Those of this machine, the best first.
-    pub(crate) fn available() -> impl Iterator<Item = InstructionSet> {
-        #[cfg(target_arch = "x86_64")]
-        let vectors = [
-            std::is_x86_feature_detected!("avx512f").then_some(Set::Avx512),
-            (std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")).then_some(Set::Avx2),
-        ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let vectors = [None, None];
-        vectors.into_iter().flatten().chain([Set::Portable]).map(InstructionSet)
-    }
-
-    /// The best of this machine.
-    pub(crate) fn best() -> InstructionSet {
-        InstructionSet::available().next().unwrap_or(InstructionSet(Set::Portable))
-    }
-
-    /// Numbers in a vector.
-    fn lanes(self) -> usize {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => __m512::COUNT,
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => __m256::COUNT,
-            Set::Portable => Four::COUNT,
-        }
-    }
-}
-
-/// The right factor of many products, laid out as they read it: panels of two vectors' width, one below the other. Columns
-/// that are missing in the last are zero, and it is one vector wide where that is enough.
+/// The right factor of many products in the layout that they read: panels two vectors wide, one after the other. The last
+/// is padded with zero columns, and is one vector wide where that is enough.
 #[derive(Debug)]
 pub(crate) struct Packed {
-    set: InstructionSet,
+    level: Level,
     inner: usize,
     width: usize,
-    /// Panels begin at a line of the cache, at `first`.
+    /// Panels start at `first`, a cache line.
     data: Vec<f32>,
     first: usize,
 }
 
 impl Packed {
-    /// Holds nothing yet.
-    pub(crate) fn new(set: InstructionSet) -> Packed {
-        Packed { set, inner: 0, width: 0, data: Vec::new(), first: 0 }
+    /// Empty.
+    pub(crate) fn new(level: Level) -> Packed {
+        Packed { level, inner: 0, width: 0, data: Vec::new(), first: 0 }
     }
 
-    /// Takes `B`, `inner × width` and row-major.
+    /// Packs `B`, `inner × width` and row-major.
     pub(crate) fn pack(&mut self, b: &[f32], [inner, width]: [usize; 2]) {
         assert_eq!(b.len(), inner * width);
         self.fill(inner, width, |p, first, row| row.copy_from_slice(&b[p * width + first..][..row.len()]));
     }
 
-    /// Takes `Bᵀ`, where `B` is `width × inner` and row-major.
+    /// Packs `Bᵀ`, where `B` is `width × inner` and row-major.
     pub(crate) fn pack_transposed(&mut self, b: &[f32], [width, inner]: [usize; 2]) {
         assert_eq!(b.len(), inner * width);
         self.fill(inner, width, |p, first, row| {
@@ -114,10 +75,10 @@ impl Packed {
 
     /// Calls `write(p, first column, entries)` for the piece of row `p` in every panel.
     fn fill(&mut self, inner: usize, width: usize, write: impl Fn(usize, usize, &mut [f32])) {
-        let lanes = self.set.lanes();
+        let lanes = lanes_of(self.level);
         (self.inner, self.width) = (inner, width);
         self.data.resize(inner * width.next_multiple_of(lanes) + LINE, 0.0);
-        // The allocator promises the alignment of a number only. Where it can't be told, any start will do.
+        // The allocator aligns to a number only. If the offset is not known, any start is right, only slower.
         self.first = Some(self.data.as_ptr().align_offset(4 * LINE)).filter(|&first| first < LINE).unwrap_or(0);
         for first in (0..width).step_by(2 * lanes) {
             let used = (2 * lanes).min(width - first);
@@ -130,25 +91,24 @@ impl Packed {
         }
     }
 
-    /// `Y = start + A B[above..above + cols]`, where `A` has `cols` columns and as many rows as `Y`; both row-major.
-    pub(crate) fn multiply(&self, a: &[f32], above: usize, cols: usize, start: Start<'_>, y: &mut [f32]) {
+    /// `Y = addend + A B[above..above + cols]`, where `A` has `cols` columns and as many rows as `Y`; both row-major.
+    pub(crate) fn multiply(&self, a: &[f32], above: usize, cols: usize, addend: Addend<'_>, y: &mut [f32]) {
         if y.is_empty() {
             return;
         }
         let rows = y.len() / self.width;
         assert!(y.len() == rows * self.width && a.len() == rows * cols && above + cols <= self.inner);
-        if let Start::Row(row) = start {
+        if let Addend::Row(row) = addend {
             assert_eq!(row.len(), self.width);
         }
-        assert!(self.data.len() >= self.first + self.inner * self.width.next_multiple_of(self.set.lanes()));
-        // SAFETY: the machine has the instructions, or there would be no such `InstructionSet`; the lengths were checked.
+        assert!(self.data.len() >= self.first + self.inner * self.width.next_multiple_of(lanes_of(self.level)));
+        // SAFETY: the level proves that the machine has the instructions; the lengths were checked.
         unsafe {
-            match self.set.0 {
-                #[cfg(target_arch = "x86_64")]
-                Set::Avx512 => avx512::multiply(self, a, above, cols, start, y),
-                #[cfg(target_arch = "x86_64")]
-                Set::Avx2 => avx2::multiply(self, a, above, cols, start, y),
-                Set::Portable => multiply::<Four, 4>(self, a, above, cols, start, y),
+            by_level! {
+                self.level,
+                Avx512(_) => x86::avx512::multiply(self, a, above, cols, addend, y),
+                Avx2(_) => x86::avx2::multiply(self, a, above, cols, addend, y),
+                Portable => multiply::<Vector4, 4>(self, a, above, cols, addend, y),
             }
         }
     }
@@ -156,7 +116,7 @@ impl Packed {
 
 /// `Y = X[:, first..]ᵀ G`, as many columns of `X` as `Y` has rows. `X` has `x_cols` columns and `G` has `width`.
 pub(crate) fn multiply_transposed(
-    set: InstructionSet,
+    level: Level,
     x: &[f32],
     x_cols: usize,
     first: usize,
@@ -173,56 +133,22 @@ pub(crate) fn multiply_transposed(
         return y.fill(0.0);
     }
     let x = &x[first..];
-    // SAFETY: the machine has the instructions, or there would be no such `InstructionSet`; the lengths were checked.
+    // SAFETY: the level proves that the machine has the instructions; the lengths were checked.
     unsafe {
-        match set.0 {
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => avx512::multiply_transposed(x, x_cols, g, width, y),
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => avx2::multiply_transposed(x, x_cols, g, width, y),
-            Set::Portable => multiply_transposed_by::<Four, 4>(x, x_cols, g, width, y),
+        by_level! {
+            level,
+            Avx512(_) => x86::avx512::multiply_transposed(x, x_cols, g, width, y),
+            Avx2(_) => x86::avx2::multiply_transposed(x, x_cols, g, width, y),
+            Portable => multiply_transposed_by::<Vector4, 4>(x, x_cols, g, width, y),
         }
     }
 }
 
-/// The two products, compiled for an instruction set. `FULL` rows by two vectors are what its registers hold.
-#[cfg(target_arch = "x86_64")]
-macro_rules! compiled_for {
-    ($name:ident, $features:literal, $Vector:ty, $full:literal) => {
-        mod $name {
-            use super::*;
-
-            #[target_feature(enable = $features)]
-            pub(super) unsafe fn multiply(
-                b: &Packed,
-                a: &[f32],
-                above: usize,
-                cols: usize,
-                start: Start<'_>,
-                y: &mut [f32],
-            ) {
-                // SAFETY: as promised by the caller.
-                unsafe { super::multiply::<$Vector, $full>(b, a, above, cols, start, y) }
-            }
-
-            #[target_feature(enable = $features)]
-            pub(super) unsafe fn multiply_transposed(x: &[f32], x_cols: usize, g: &[f32], width: usize, y: &mut [f32]) {
-                // SAFETY: as promised by the caller.
-                unsafe { multiply_transposed_by::<$Vector, $full>(x, x_cols, g, width, y) }
-            }
-        }
-    };
-}
-#[cfg(target_arch = "x86_64")]
-compiled_for!(avx512, "avx512f", __m512, 12);
-#[cfg(target_arch = "x86_64")]
-compiled_for!(avx2, "avx2,fma", __m256, 6);
-
 /// A vector register.
 ///
 /// # Safety
-/// The machine must have the instructions, and pointers be good for as many numbers as are read or written there.
-trait Lanes: Copy {
+/// The machine must have the instructions, and pointers must be valid for the numbers that are read or written.
+trait Vector: Copy {
     const COUNT: usize;
 
     unsafe fn splat(x: f32) -> Self;
@@ -240,151 +166,77 @@ trait Lanes: Copy {
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
 }
 
-// SAFETY of the bodies below: what the trait asks of the caller is what the instructions ask.
-#[cfg(target_arch = "x86_64")]
-impl Lanes for __m512 {
-    const COUNT: usize = 16;
-
-    #[inline(always)]
-    unsafe fn splat(x: f32) -> __m512 {
-        unsafe { _mm512_set1_ps(x) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const f32) -> __m512 {
-        unsafe { _mm512_loadu_ps(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_first(from: *const f32, count: usize) -> __m512 {
-        unsafe { _mm512_maskz_loadu_ps((1 << count) - 1, from) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut f32) {
-        unsafe { _mm512_storeu_ps(to, self) }
-    }
-
-    #[inline(always)]
-    unsafe fn store_first(self, to: *mut f32, count: usize) {
-        unsafe { _mm512_mask_storeu_ps(to, (1 << count) - 1, self) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_product(self, a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_fmadd_ps(a, b, self) }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-macro_rules! first_of_eight {
-    ($count:expr) => {
-        _mm256_cmpgt_epi32(_mm256_set1_epi32($count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
-    };
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Lanes for __m256 {
-    const COUNT: usize = 8;
-
-    #[inline(always)]
-    unsafe fn splat(x: f32) -> __m256 {
-        unsafe { _mm256_set1_ps(x) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const f32) -> __m256 {
-        unsafe { _mm256_loadu_ps(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_first(from: *const f32, count: usize) -> __m256 {
-        unsafe { _mm256_maskload_ps(from, first_of_eight!(count)) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut f32) {
-        unsafe { _mm256_storeu_ps(to, self) }
-    }
-
-    #[inline(always)]
-    unsafe fn store_first(self, to: *mut f32, count: usize) {
-        unsafe { _mm256_maskstore_ps(to, first_of_eight!(count), self) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_product(self, a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_fmadd_ps(a, b, self) }
-    }
-}
-
-/// What the baseline of every machine that we know adds at once.
+/// Four numbers, which the baseline of common machines adds at once.
 #[derive(Clone, Copy)]
-struct Four([f32; 4]);
+struct Vector4([f32; 4]);
 
-impl Lanes for Four {
+impl Vector for Vector4 {
     const COUNT: usize = 4;
 
     #[inline(always)]
-    unsafe fn splat(x: f32) -> Four {
-        Four([x; 4])
+    unsafe fn splat(x: f32) -> Vector4 {
+        Vector4([x; 4])
     }
 
     #[inline(always)]
-    unsafe fn load(from: *const f32) -> Four {
-        Four(unsafe { from.cast::<[f32; 4]>().read_unaligned() })
+    unsafe fn load(from: *const f32) -> Vector4 {
+        // SAFETY: the caller of the trait guarantees the numbers that are read or written.
+        Vector4(unsafe { from.cast::<[f32; 4]>().read_unaligned() })
     }
 
     #[inline(always)]
-    unsafe fn load_first(from: *const f32, count: usize) -> Four {
+    unsafe fn load_first(from: *const f32, count: usize) -> Vector4 {
         let mut all = [0.0; 4];
         for (lane, entry) in all.iter_mut().enumerate().take(count) {
+            // SAFETY: the caller of the trait guarantees the numbers that are read or written.
             *entry = unsafe { *from.add(lane) };
         }
-        Four(all)
+        Vector4(all)
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
+        // SAFETY: the caller of the trait guarantees the numbers that are read or written.
         unsafe { to.cast::<[f32; 4]>().write_unaligned(self.0) }
     }
 
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, count: usize) {
         for (lane, &entry) in self.0.iter().enumerate().take(count) {
+            // SAFETY: the caller of the trait guarantees the numbers that are read or written.
             unsafe { *to.add(lane) = entry };
         }
     }
 
     #[inline(always)]
-    unsafe fn add_product(self, a: Four, b: Four) -> Four {
+    unsafe fn add_product(self, a: Vector4, b: Vector4) -> Vector4 {
         let mut sum = self.0;
         for lane in 0..4 {
             sum[lane] += a.0[lane] * b.0[lane];
         }
-        Four(sum)
+        Vector4(sum)
     }
 }
 
 /// # Safety
 /// The machine has the instructions of `V`; lengths are as `Packed::multiply` checks them.
 #[inline(always)]
-unsafe fn multiply<V: Lanes, const FULL: usize>(
+unsafe fn multiply<V: Vector, const FULL: usize>(
     b: &Packed,
     a: &[f32],
     above: usize,
     cols: usize,
-    start: Start<'_>,
+    addend: Addend<'_>,
     y: &mut [f32],
 ) {
     let (width, rows) = (b.width, y.len() / b.width);
     let cached_rows = (CACHED_ENTRIES / width).max(1).next_multiple_of(FULL);
     for top in (0..rows).step_by(cached_rows) {
         let mut inner = 0;
-        // Once without any columns too: the start has to be written.
+        // Once even without columns: the addend has to be written.
         while inner < cols.max(1) {
             let depth = INNER.min(cols - inner);
-            let start = if inner == 0 { start } else { Start::Present };
+            let addend = if inner == 0 { addend } else { Addend::Present };
             for left in (0..width).step_by(2 * V::COUNT) {
                 let used = (2 * V::COUNT).min(width - left);
                 let stride = used.next_multiple_of(V::COUNT);
@@ -393,7 +245,7 @@ unsafe fn multiply<V: Lanes, const FULL: usize>(
                     let panel = b.data.as_ptr().add(b.first + left * b.inner + (above + inner) * stride);
                     let a = a.as_ptr().add(top * cols + inner);
                     let strip = Strip { a, a_stride: cols, b: panel, b_stride: stride, depth };
-                    let to = Target { start, y: y.as_mut_ptr().add(top * width), y_stride: width, left, used };
+                    let to = Target { addend, y: y.as_mut_ptr().add(top * width), y_stride: width, left, used };
                     strip.write::<V, FULL, false>(cached_rows.min(rows - top), to);
                 }
             }
@@ -405,14 +257,14 @@ unsafe fn multiply<V: Lanes, const FULL: usize>(
 /// # Safety
 /// The machine has the instructions of `V`; lengths are as `multiply_transposed` checks them.
 #[inline(always)]
-unsafe fn multiply_transposed_by<V: Lanes, const FULL: usize>(
+unsafe fn multiply_transposed_by<V: Vector, const FULL: usize>(
     x: &[f32],
     x_cols: usize,
     g: &[f32],
     width: usize,
     y: &mut [f32],
 ) {
-    /// Rows of `G` under each other: at their distance in `G`, many of them would share a place in the cache.
+    /// A compact copy of rows of `G`: at their stride in `G`, many of them would map to the same cache set.
     #[repr(align(64))]
     struct Panel([f32; INNER * WIDEST]);
     let mut copy = Panel([0.0; INNER * WIDEST]);
@@ -422,14 +274,14 @@ unsafe fn multiply_transposed_by<V: Lanes, const FULL: usize>(
     while top < rows {
         let depth = cached_rows.min(rows - top);
         if x_cols >= 128 {
-            // Tiles go down the columns; the memory is read faster along the rows.
+            // Tiles read down the columns; memory is faster along the rows.
             for row in x[top * x_cols..].chunks(x_cols).take(depth) {
                 for line in row[..cols.min(row.len())].chunks(LINE) {
-                    fetch(line);
+                    prefetch_line(line);
                 }
             }
         }
-        let start = if top == 0 { Start::Zero } else { Start::Present };
+        let addend = if top == 0 { Addend::Zero } else { Addend::Present };
         let mut left = 0;
         while left < width {
             let used = (2 * V::COUNT).min(width - left);
@@ -446,7 +298,7 @@ unsafe fn multiply_transposed_by<V: Lanes, const FULL: usize>(
             unsafe {
                 let a = x.as_ptr().add(top * x_cols);
                 let strip = Strip { a, a_stride: x_cols, b: b.as_ptr(), b_stride, depth };
-                let to = Target { start, y: y.as_mut_ptr(), y_stride: width, left, used };
+                let to = Target { addend, y: y.as_mut_ptr(), y_stride: width, left, used };
                 strip.write::<V, FULL, true>(cols, to);
             }
             left += used;
@@ -468,7 +320,7 @@ struct Strip {
 /// Columns `left..left + used` of the result.
 #[derive(Clone, Copy)]
 struct Target<'a> {
-    start: Start<'a>,
+    addend: Addend<'a>,
     y: *mut f32,
     y_stride: usize,
     left: usize,
@@ -481,7 +333,7 @@ impl Strip {
     /// # Safety
     /// As for `tile`, for all rows.
     #[inline(always)]
-    unsafe fn write<V: Lanes, const FULL: usize, const DOWN: bool>(self, rows: usize, to: Target<'_>) {
+    unsafe fn write<V: Vector, const FULL: usize, const DOWN: bool>(self, rows: usize, to: Target<'_>) {
         // SAFETY: as promised by the caller.
         unsafe {
             if to.used > V::COUNT {
@@ -493,7 +345,7 @@ impl Strip {
     }
 
     #[inline(always)]
-    unsafe fn write_panel<V: Lanes, const FULL: usize, const VECTORS: usize, const DOWN: bool>(
+    unsafe fn write_panel<V: Vector, const FULL: usize, const VECTORS: usize, const DOWN: bool>(
         self,
         rows: usize,
         to: Target<'_>,
@@ -526,9 +378,9 @@ impl Strip {
     /// `ROWS` rows of the result from `row` on, `VECTORS` vectors wide.
     ///
     /// # Safety
-    /// The machine has the instructions of `V`; the rows lie in `a` and `y`, and the panel is `VECTORS` vectors wide.
+    /// The machine has the instructions of `V`; the rows are within `a` and `y`, and the panel is `VECTORS` vectors wide.
     #[inline(always)]
-    unsafe fn tile<V: Lanes, const ROWS: usize, const VECTORS: usize, const DOWN: bool>(
+    unsafe fn tile<V: Vector, const ROWS: usize, const VECTORS: usize, const DOWN: bool>(
         self,
         row: usize,
         to: Target<'_>,
@@ -539,9 +391,9 @@ impl Strip {
             let mut sums = [[V::splat(0.0); VECTORS]; ROWS];
             let last = to.used - (VECTORS - 1) * V::COUNT;
             let y = to.y.add(row * to.y_stride + to.left);
-            match to.start {
-                Start::Zero => {}
-                Start::Row(first) => {
+            match to.addend {
+                Addend::Zero => {}
+                Addend::Row(first) => {
                     for v in 0..VECTORS {
                         let count = if v + 1 == VECTORS { last } else { V::COUNT };
                         let first = load_up_to::<V>(first.as_ptr().add(to.left + v * V::COUNT), count);
@@ -550,7 +402,7 @@ impl Strip {
                         }
                     }
                 }
-                Start::Present => {
+                Addend::Present => {
                     for i in 0..ROWS {
                         for v in 0..VECTORS {
                             let count = if v + 1 == VECTORS { last } else { V::COUNT };
@@ -586,20 +438,8 @@ impl Strip {
     }
 }
 
-/// Asks for a line of the cache without waiting for it.
 #[inline(always)]
-fn fetch(line: &[f32]) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every such machine has the instruction, and it may be given any address.
-    unsafe {
-        _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = line;
-}
-
-#[inline(always)]
-unsafe fn load_up_to<V: Lanes>(from: *const f32, count: usize) -> V {
+unsafe fn load_up_to<V: Vector>(from: *const f32, count: usize) -> V {
     // SAFETY: as promised by the caller.
     unsafe { if count < V::COUNT { V::load_first(from, count) } else { V::load(from) } }
 }
@@ -612,7 +452,7 @@ mod tests {
 
     const SIDES: [usize; 15] = [0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257];
 
-    /// Entries of both signs without a pattern that a wrong index could meet by chance.
+    /// Entries of both signs without a pattern that a wrong index could reproduce.
     fn matrix(rows: usize, cols: usize, salt: u32) -> Matrix {
         Matrix::from_fn(rows, cols, |i, c| {
             let mixed = (i as u32 * 7919 + c as u32 * 104_729 + salt).wrapping_mul(2_654_435_761);
@@ -643,7 +483,7 @@ mod tests {
         }
     }
 
-    /// All three products of one shape, with every instruction set of this machine.
+    /// All three products of one shape, at every level of this machine.
     fn check(rows: usize, inner: usize, width: usize) {
         let (a, b) = (matrix(rows, inner, 1), matrix(inner, width, 2));
         let (bias, before) = (matrix(1, width, 3), matrix(rows, width, 4));
@@ -651,26 +491,26 @@ mod tests {
         let with_bias = naive(&a, &b, |_, c| bias.row(0)[c]);
         let added = naive(&a, &b, |i, c| before.row(i)[c]);
         let (a_down, b_down) = (transposed(&a), transposed(&b));
-        for set in InstructionSet::available() {
-            let what = format!("{rows} × {inner} × {width} by {set:?}");
-            let mut packed = Packed::new(set);
+        for level in Level::available() {
+            let what = format!("{rows} × {inner} × {width} by {level:?}");
+            let mut packed = Packed::new(level);
             let mut y = before.clone();
             packed.pack(b.data(), [inner, width]);
-            packed.multiply(a.data(), 0, inner, Start::Present, y.data_mut());
+            packed.multiply(a.data(), 0, inner, Addend::Present, y.data_mut());
             assert_close(y.data(), &added, &what);
-            packed.multiply(a.data(), 0, inner, Start::Row(bias.data()), y.data_mut());
+            packed.multiply(a.data(), 0, inner, Addend::Row(bias.data()), y.data_mut());
             assert_close(y.data(), &with_bias, &what);
             y.data_mut().fill(f32::NAN);
-            packed.multiply(a.data(), 0, inner, Start::Zero, y.data_mut());
+            packed.multiply(a.data(), 0, inner, Addend::Zero, y.data_mut());
             assert_close(y.data(), &plain, &what);
             let forward = y.clone();
 
             y.data_mut().fill(f32::NAN);
             packed.pack_transposed(b_down.data(), [width, inner]);
-            packed.multiply(a.data(), 0, inner, Start::Zero, y.data_mut());
+            packed.multiply(a.data(), 0, inner, Addend::Zero, y.data_mut());
             assert_eq!(y, forward, "{what}, B transposed");
             y.data_mut().fill(f32::NAN);
-            multiply_transposed(set, a_down.data(), rows, 0, b.data(), width, y.data_mut());
+            multiply_transposed(level, a_down.data(), rows, 0, b.data(), width, y.data_mut());
             assert_eq!(y, forward, "{what}, A transposed");
         }
     }
@@ -679,7 +519,7 @@ mod tests {
     fn every_product_agrees_with_a_naive_one_on_awkward_shapes() {
         for rows in SIDES {
             for inner in SIDES {
-                // The largest sides together take time and show nothing new.
+                // All of the largest sides together take long and cover nothing new.
                 for width in SIDES.into_iter().filter(|&width| rows * inner * width <= 1 << 19) {
                     check(rows, inner, width);
                 }
@@ -696,54 +536,57 @@ mod tests {
         }
 
         #[test]
-        fn a_row_does_not_know_where_it_stands(first in 0..30usize, count in 1..30usize, width in 1..70usize) {
+        fn a_row_is_the_same_wherever_it_stands(first in 0..30usize, count in 1..30usize, width in 1..70usize) {
             let (a, b) = (matrix(60, 300, 5), matrix(300, width, 6));
-            for set in InstructionSet::available() {
-                let mut packed = Packed::new(set);
+            for level in Level::available() {
+                let mut packed = Packed::new(level);
                 packed.pack(b.data(), [300, width]);
                 let [mut all, mut some] = [Matrix::zeros(60, width), Matrix::zeros(count, width)];
-                packed.multiply(a.data(), 0, 300, Start::Zero, all.data_mut());
-                packed.multiply(&a.data()[first * 300..][..count * 300], 0, 300, Start::Zero, some.data_mut());
+                packed.multiply(a.data(), 0, 300, Addend::Zero, all.data_mut());
+                packed.multiply(&a.data()[first * 300..][..count * 300], 0, 300, Addend::Zero, some.data_mut());
                 prop_assert_eq!(&all.data()[first * width..][..count * width], some.data());
 
                 // Columns of A are rows of the product as well.
                 let [mut all, mut some] = [Matrix::zeros(60, width), Matrix::zeros(count, width)];
                 let down = transposed(&a);
-                multiply_transposed(set, down.data(), 60, 0, b.data(), width, all.data_mut());
-                multiply_transposed(set, down.data(), 60, first, b.data(), width, some.data_mut());
+                multiply_transposed(level, down.data(), 60, 0, b.data(), width, all.data_mut());
+                multiply_transposed(level, down.data(), 60, first, b.data(), width, some.data_mut());
                 prop_assert_eq!(&all.data()[first * width..][..count * width], some.data());
             }
         }
 
         #[test]
-        fn the_inner_dimension_may_come_in_pieces(cut in 0..300usize, width in 1..70usize) {
+        fn the_inner_dimension_may_be_split(cut in 0..300usize, width in 1..70usize) {
             let (a, b) = (matrix(20, 300, 7), matrix(300, width, 8));
             let left = Matrix::from_fn(20, cut, |i, c| a.row(i)[c]);
             let right = Matrix::from_fn(20, 300 - cut, |i, c| a.row(i)[cut + c]);
-            for set in InstructionSet::available() {
-                let mut packed = Packed::new(set);
+            for level in Level::available() {
+                let mut packed = Packed::new(level);
                 packed.pack(b.data(), [300, width]);
                 let [mut whole, mut pieces] = [Matrix::zeros(20, width), Matrix::zeros(20, width)];
-                packed.multiply(a.data(), 0, 300, Start::Zero, whole.data_mut());
-                packed.multiply(left.data(), 0, cut, Start::Zero, pieces.data_mut());
-                packed.multiply(right.data(), cut, 300 - cut, Start::Present, pieces.data_mut());
+                packed.multiply(a.data(), 0, 300, Addend::Zero, whole.data_mut());
+                packed.multiply(left.data(), 0, cut, Addend::Zero, pieces.data_mut());
+                packed.multiply(right.data(), cut, 300 - cut, Addend::Present, pieces.data_mut());
                 prop_assert_eq!(&whole, &pieces);
             }
         }
     }
 
     #[test]
-    fn instruction_sets_agree_to_the_last_digits() {
+    fn levels_agree_to_the_last_digits_and_those_with_fused_steps_to_the_last_bit() {
         let (a, b) = (matrix(50, 256, 9), matrix(256, 70, 10));
-        let products: Vec<Matrix> = InstructionSet::available()
-            .map(|set| {
-                let mut packed = Packed::new(set);
+        let products: Vec<Matrix> = Level::available()
+            .map(|level| {
+                let mut packed = Packed::new(level);
                 let mut y = Matrix::zeros(50, 70);
                 packed.pack(b.data(), [256, 70]);
-                packed.multiply(a.data(), 0, 256, Start::Zero, y.data_mut());
+                packed.multiply(a.data(), 0, 256, Addend::Zero, y.data_mut());
                 y
             })
             .collect();
+        // The last is the portable one, which rounds every product by itself.
+        let fused = &products[..products.len() - 1];
+        assert!(fused.windows(2).all(|pair| pair[0] == pair[1]));
         let scale = products[0].data().iter().fold(0f32, |most, entry| most.max(entry.abs()));
         for other in &products[1..] {
             for (a, b) in products[0].data().iter().zip(other.data()) {

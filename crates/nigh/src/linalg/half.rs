@@ -1,7 +1,10 @@
-//! Half precision (IEEE 754 binary16) for what lies in memory between two hops; sums are always `f32`.
+//! Half precision (IEEE 754 binary16) as storage between two hops; sums are always `f32`.
 
-use super::dispatch::simd;
-use super::pages::AlignedVec;
+#[cfg(all(target_arch = "x86_64", not(nigh_portable)))]
+mod x86;
+
+use super::aligned::AlignedVec;
+use super::dispatch::{Portable, simd};
 use crate::names::named;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -11,12 +14,12 @@ named! {
     pub enum Storage, "hop storage" {
         /// Four bytes per entry, nothing rounded.
         Single = "float32",
-        /// Two bytes per entry, rounded to eleven bits: less to read, where memory is what a hop waits for.
+        /// Two bytes per entry, rounded to eleven bits: faster where a hop is bound by memory.
         Half = "float16",
     }
 }
 
-/// How far a product that went through halves is from the one that did not.
+/// The error of a product that was stored in halves between hops.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StorageError {
@@ -27,7 +30,7 @@ pub struct StorageError {
 }
 
 impl StorageError {
-    /// Of `Y'` against `Y`; zero where there is nothing to be wrong about.
+    /// Of `Y'` against `Y`; zero if `Y` is zero.
     pub fn between(rounded: &[f32], exact: &[f32]) -> StorageError {
         let (mut squares, mut norm, mut most, mut largest) = (0.0, 0.0, 0f64, 0f64);
         for (&a, &b) in rounded.iter().zip(exact) {
@@ -41,7 +44,7 @@ impl StorageError {
         StorageError { frobenius: over(squares, norm).sqrt(), largest: over(most, largest) }
     }
 
-    /// The worse of two, figure by figure.
+    /// The larger of two, figure by figure.
     pub fn max(self, other: StorageError) -> StorageError {
         let (frobenius, largest) = (self.frobenius.max(other.frobenius), self.largest.max(other.largest));
         StorageError { frobenius, largest }
@@ -69,7 +72,7 @@ impl Half {
     pub fn widen(self) -> f32 {
         let (sign, magnitude) = (u32::from(self.0 & 0x8000) << 16, self.0 & 0x7fff);
         let bits = u32::from(magnitude) << 13;
-        // In place, the bits mean a number 2^112 times too small, subnormals included.
+        // As an `f32`, these bits are a number 2^112 times too small, subnormals included.
         let finite = (f32::from_bits(bits) * f32::from_bits((127 + 112) << 23)).to_bits();
         let quiet = if magnitude > INFINITE { 1 << 22 } else { 0 };
         f32::from_bits(sign | if magnitude >= INFINITE { 0x7f80_0000 | bits | quiet } else { finite })
@@ -80,9 +83,9 @@ impl Half {
     pub fn narrow(value: f32) -> Half {
         let bits = value.to_bits();
         let (sign, magnitude) = ((bits >> 16) as u16 & 0x8000, bits & 0x7fff_ffff);
-        // Half an ulp, less a trifle that the last kept bit makes up for where it is odd.
+        // Half a unit in the last place, less one bit, which an odd last kept bit adds back: ties go to even.
         let rounded = magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
-        // The last bit of 0.5 is the smallest half there is, so this addition rounds as it should.
+        // The last bit of 0.5 is the smallest half, so this addition rounds to a subnormal.
         let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
         let nan = 0x7e00 | (magnitude >> 13 & 0x3ff);
         Half(
@@ -102,17 +105,13 @@ impl Half {
     }
 }
 
-/// The conversions of an instruction set. All give the same bits.
+/// The conversions of a level; its proof carries them. All give the same bits.
 pub(crate) trait Convert: Copy {
     /// Exact values.
     fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B];
     /// Nearest halves.
     fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B];
 }
-
-/// For any machine.
-#[derive(Clone, Copy)]
-pub(crate) struct Portable;
 
 impl Convert for Portable {
     #[inline(always)]
@@ -134,127 +133,14 @@ impl Convert for Portable {
     }
 }
 
-/// The instructions of x86-64. Only functions compiled for them may use these.
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod x86 {
-    use super::{Convert, Half};
-    use std::arch::x86_64::*;
-
-    /// Sixteen at a time.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Avx512(());
-
-    /// Eight at a time.
-    #[derive(Clone, Copy)]
-    pub(crate) struct F16c(());
-
-    impl Avx512 {
-        /// # Safety
-        /// The machine has AVX-512F and F16C.
-        #[inline(always)]
-        pub unsafe fn new() -> Avx512 {
-            Avx512(())
-        }
-    }
-
-    impl F16c {
-        /// # Safety
-        /// The machine has F16C.
-        #[inline(always)]
-        pub unsafe fn new() -> F16c {
-            F16c(())
-        }
-    }
-
-    impl Convert for F16c {
-        #[inline(always)]
-        fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B] {
-            let mut values = [0.0; B];
-            let mut at = 0;
-            while at + 8 <= B {
-                // SAFETY: eight entries from `at` on are within both arrays, and whoever made `self` vouched for F16C.
-                unsafe {
-                    let eight = _mm_loadu_si128(halves.as_ptr().add(at).cast());
-                    _mm256_storeu_ps(values.as_mut_ptr().add(at), _mm256_cvtph_ps(eight));
-                }
-                at += 8;
-            }
-            while at < B {
-                values[at] = halves[at].widen();
-                at += 1;
-            }
-            values
-        }
-
-        #[inline(always)]
-        fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B] {
-            let mut halves = [Half(0); B];
-            let mut at = 0;
-            while at + 8 <= B {
-                // SAFETY: as above.
-                unsafe {
-                    let eight = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(values.as_ptr().add(at)));
-                    _mm_storeu_si128(halves.as_mut_ptr().add(at).cast(), eight);
-                }
-                at += 8;
-            }
-            while at < B {
-                halves[at] = Half::narrow(values[at]);
-                at += 1;
-            }
-            halves
-        }
-    }
-
-    impl Convert for Avx512 {
-        #[inline(always)]
-        fn widen<const B: usize>(self, halves: &[Half; B]) -> [f32; B] {
-            if !B.is_multiple_of(16) {
-                return F16c(()).widen(halves);
-            }
-            let mut values = [0.0; B];
-            let mut at = 0;
-            while at < B {
-                // SAFETY: sixteen entries from `at` on are within both arrays, and whoever made `self` vouched for
-                // AVX-512F.
-                unsafe {
-                    let sixteen = _mm256_loadu_si256(halves.as_ptr().add(at).cast());
-                    _mm512_storeu_ps(values.as_mut_ptr().add(at), _mm512_cvtph_ps(sixteen));
-                }
-                at += 16;
-            }
-            values
-        }
-
-        #[inline(always)]
-        fn narrow<const B: usize>(self, values: &[f32; B]) -> [Half; B] {
-            if !B.is_multiple_of(16) {
-                return F16c(()).narrow(values);
-            }
-            let mut halves = [Half(0); B];
-            let mut at = 0;
-            while at < B {
-                // SAFETY: as above.
-                unsafe {
-                    let sixteen =
-                        _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(values.as_ptr().add(at)));
-                    _mm256_storeu_si256(halves.as_mut_ptr().add(at).cast(), sixteen);
-                }
-                at += 16;
-            }
-            halves
-        }
-    }
-}
-
 /// Entries that one task converts.
 const BLOCK: usize = 1 << 14;
 
-/// The power of two that brings the largest magnitude to between 2^8 and 2^9: far from infinity, where hops may enlarge
-/// entries 127-fold, and with the full eleven bits down to 2^-22 of it. None if there is an entry that is no number.
+/// The power of two that brings the largest magnitude to between 2^8 and 2^9: hops may then enlarge entries 127-fold before
+/// they overflow, and entries down to 2^-22 of the largest keep eleven bits. None if an entry is infinite or NaN.
 pub(crate) fn scale_of(values: &[f32]) -> Option<f32> {
     let largest = values.par_chunks(BLOCK).map(largest_bits).max().unwrap_or(0);
-    // As bits, magnitudes are in order, and a NaN is above infinity.
+    // Magnitudes are ordered like their bits, and a NaN is above infinity.
     let exponent = (largest >> 23).max(9);
     (exponent < 255).then(|| f32::from_bits((127 + 8 + 127 - exponent) << 23))
 }
@@ -294,13 +180,13 @@ simd! {
     }
 }
 
-/// What lies in memory for a number: the number, or the half nearest to it.
+/// How a number is stored: as it is, or as the nearest half.
 pub(crate) trait Entry: Copy + Default + Send + Sync {
     /// As numbers.
     fn load<const B: usize>(block: &[Self; B], convert: impl Convert) -> [f32; B];
     /// From numbers.
     fn store<const B: usize>(values: [f32; B], convert: impl Convert) -> [Self; B];
-    /// Whether a number came out that this can not hold.
+    /// Whether an entry overflowed the range of the type.
     fn overflows(row: &[Self]) -> bool;
 }
 
@@ -345,8 +231,9 @@ impl Entry for Half {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
 
-    /// Halves all, and floats of every exponent with the fractions around which rounding turns.
+    /// All halves, and floats of every exponent with the fractions around which rounding changes.
     fn floats() -> Vec<f32> {
         let fractions =
             (0..1u32 << 10).flat_map(|top| [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff].map(|low| top << 13 | low));
@@ -381,35 +268,35 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn the_portable_conversions_have_the_bits_of_the_instructions() {
-        #[target_feature(enable = "f16c,avx2")]
-        fn f16c(check: fn(x86::F16c)) {
-            // SAFETY: this function is compiled for F16C.
-            check(unsafe { x86::F16c::new() });
-        }
-        #[target_feature(enable = "f16c,avx2,avx512f")]
-        fn avx512(check: fn(x86::Avx512)) {
-            // SAFETY: this function is compiled for AVX-512F.
-            check(unsafe { x86::Avx512::new() });
-        }
-        fn check(convert: impl Convert) {
-            let bits = |values: [f32; 16]| values.map(f32::to_bits);
-            let halves: Vec<Half> = (0..=u16::MAX).map(Half).collect();
-            for halves in halves.as_chunks::<16>().0 {
-                assert_eq!(bits(convert.widen(halves)), bits(Portable.widen(halves)));
-            }
-            for values in floats().as_chunks::<16>().0 {
-                assert_eq!(convert.narrow(values), Portable.narrow(values), "{values:?}");
+    fn conversions_have_the_same_bits_at_every_level() {
+        simd! {
+            fn widened[convert: Convert](halves: &[[Half; 16]]) -> Vec<[f32; 16]> {
+                halves.iter().map(|halves| convert.widen(halves)).collect()
             }
         }
-        if std::is_x86_feature_detected!("f16c") && std::is_x86_feature_detected!("avx2") {
-            // SAFETY: just found.
-            unsafe { f16c(check) };
-            if std::is_x86_feature_detected!("avx512f") {
-                // SAFETY: just found.
-                unsafe { avx512(check) };
+        simd! {
+            fn narrowed[convert: Convert](values: &[[f32; 16]]) -> Vec<[Half; 16]> {
+                values.iter().map(|values| convert.narrow(values)).collect()
             }
         }
+        let (halves, floats) = ((0..=u16::MAX).map(Half).collect::<Vec<_>>(), floats());
+        let converted = || {
+            let wide = widened(halves.as_chunks().0).into_iter().flatten().map(f32::to_bits);
+            let narrow = narrowed(floats.as_chunks().0).into_iter().flatten().map(|half| u32::from(half.0));
+            wide.chain(narrow).collect::<Vec<u32>>()
+        };
+        assert_same_bits_at_every_level(converted);
+    }
+
+    #[test]
+    fn rows_are_narrowed_alike_at_every_level() {
+        let floats: Vec<f32> = floats().into_iter().filter(|value| value.is_finite()).take(1 << 16).collect();
+        let right: Vec<f32> = (0..1 << 12).map(|row| 1.0 / (1.0 + row as f32)).collect();
+        assert_same_bits_at_every_level(|| {
+            let scale = scale_of(&floats).expect("finite numbers");
+            let mut halves = AlignedVec::default();
+            narrow(&floats, &right, scale, &mut halves);
+            (scale, halves.iter().map(|half| u32::from(half.0)).collect::<Vec<_>>())
+        });
     }
 }

@@ -1,28 +1,28 @@
-//! Pairs by node: what lets every node gather what its pairs send it.
+//! Pairs sorted by node, so that every node can gather from its pairs.
 
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// For every end of every pair, who is at the other end.
+/// For every end of every pair, the node at the other end.
 #[derive(Debug, Default)]
 pub struct Incidence {
     offsets: Vec<u32>,
     others: Vec<u32>,
-    /// The pair behind each entry of `others`, for those who ask.
+    /// The number of the pair of each entry of `others`, if recorded.
     pairs: Option<Vec<u32>>,
     shares: Vec<Share>,
 }
 
-/// Pairs that one thread sorts; a fixed number, though the result is the same for any.
+/// Pairs of one task.
 const PAIRS_PER_SHARE: usize = 1 << 13;
-/// Nodes of one range, whose counts stay in the nearest cache.
+/// Nodes of one range: their counts fit the nearest cache.
 const NODES_PER_RANGE: usize = 1 << 10;
 
-/// The ends of some pairs, in the order of the ranges that their nodes are in.
+/// The ends of some pairs, sorted by the range of their node.
 #[derive(Debug, Default)]
 struct Share {
     ends: Vec<End>,
-    /// Where the ends of each range start, and the end of the last.
+    /// Where the ends of each range start, and where the last range ends.
     starts: Vec<u32>,
 }
 
@@ -34,13 +34,12 @@ struct End {
 }
 
 impl Incidence {
-    /// One that also remembers which pair an entry belongs to.
+    /// An empty one that also records the number of the pair of each entry.
     pub fn with_pairs() -> Incidence {
         Incidence { pairs: Some(Vec::new()), ..Incidence::default() }
     }
 
-    /// Sorts the ends of `pairs` by node, those of one node by the number of their pair, and keeps the storage of the last
-    /// time.
+    /// Sorts the ends of `pairs` by node, those of one node by the number of their pair. Keeps its storage.
     pub fn rebuild(&mut self, num_nodes: usize, pairs: &[[u32; 2]]) {
         assert!(pairs.len() <= u32::MAX as usize / 2, "more pairs than 32 bits can number");
         let num_shares = pairs.len().div_ceil(PAIRS_PER_SHARE);
@@ -64,8 +63,8 @@ impl Incidence {
         }
         let (zero, ends) = self.offsets.split_first_mut().expect("one more than nodes");
         *zero = 0;
-        let places = Places { ends, others: &mut self.others, pairs: self.pairs.as_deref_mut(), before: 0 };
-        places.fill(0..num_ranges, shares);
+        let slices = RangeSlices { ends, others: &mut self.others, pairs: self.pairs.as_deref_mut(), before: 0 };
+        slices.fill(0..num_ranges, shares);
     }
 
     /// Number of pairs.
@@ -79,7 +78,7 @@ impl Incidence {
         self.offsets[node] as usize..self.offsets[node + 1] as usize
     }
 
-    /// Who is at the other end of each pair of a node.
+    /// The node at the other end of each pair of a node.
     #[inline]
     pub(crate) fn others(&self, node: usize) -> &[u32] {
         &self.others[self.range(node)]
@@ -88,10 +87,10 @@ impl Incidence {
     /// The numbers of the pairs of a node.
     ///
     /// # Panics
-    /// If it does not remember them.
+    /// If they were not recorded.
     #[inline]
     pub(crate) fn pairs(&self, node: usize) -> &[u32] {
-        &self.pairs.as_ref().expect("an incidence that remembers its pairs")[self.range(node)]
+        &self.pairs.as_ref().expect("an incidence made by `with_pairs`")[self.range(node)]
     }
 }
 
@@ -119,8 +118,8 @@ impl Share {
     }
 }
 
-/// The part of an incidence that belongs to some ranges of nodes.
-struct Places<'a> {
+/// The slices of an incidence that belong to some ranges of nodes.
+struct RangeSlices<'a> {
     /// Where the entries of each node end.
     ends: &'a mut [u32],
     others: &'a mut [u32],
@@ -129,7 +128,7 @@ struct Places<'a> {
     before: u32,
 }
 
-impl Places<'_> {
+impl RangeSlices<'_> {
     fn fill(self, ranges: Range<usize>, shares: &[Share]) {
         if ranges.len() <= 1 {
             return self.fill_range(ranges, shares);
@@ -141,9 +140,9 @@ impl Places<'_> {
         let (others, others_above) = self.others.split_at_mut(num_entries);
         let (pairs, pairs_above) = self.pairs.map(|pairs| pairs.split_at_mut(num_entries)).unzip();
         let worth_a_thread = others.len() + others_above.len() > PAIRS_PER_SHARE;
-        let below = Places { ends, others, pairs, before: self.before };
+        let below = RangeSlices { ends, others, pairs, before: self.before };
         let before = self.before + num_entries as u32;
-        let above = Places { ends: ends_above, others: others_above, pairs: pairs_above, before };
+        let above = RangeSlices { ends: ends_above, others: others_above, pairs: pairs_above, before };
         let (lower, upper) = (ranges.start..middle, middle..ranges.end);
         if worth_a_thread {
             rayon::join(|| below.fill(lower, shares), || above.fill(upper, shares));
@@ -153,7 +152,7 @@ impl Places<'_> {
         }
     }
 
-    /// Shares are in the order of their pairs, and so are the ends in each.
+    /// Shares and the ends within each are in the order of their pairs.
     fn fill_range(mut self, range: Range<usize>, shares: &[Share]) {
         let first = range.start * NODES_PER_RANGE;
         let mut next = [0u32; NODES_PER_RANGE + 1];

@@ -1,4 +1,4 @@
-//! Binary cross-entropy of several scores at once, in arithmetic that the compiler can lay out in vectors.
+//! Binary cross-entropy of several scores at once, in arithmetic that the compiler can vectorise.
 
 /// `-y log σ(s) - (1-y) log(1-σ(s))` of each score and its derivative by `s`, without overflow. Within a few units in the
 /// last place of the exact values.
@@ -17,16 +17,16 @@ pub(crate) fn cross_entropies<const N: usize>(scores: &[f32; N], labels: &[f32; 
     (losses, slopes)
 }
 
-/// `e^x` for `x <= 0`: `2^n e^r` with `|r| <= ln 2 / 2`. What is not a number stays so.
+/// `e^x` for `x <= 0`: `2^n e^r` with `|r| <= ln 2 / 2`. NaN stays NaN.
 #[inline(always)]
 pub(crate) fn exp_of_negative(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
-    // Below, the result is no normal number any more; it makes no difference to a sum with one.
+    // Below, the result would be subnormal, and makes no difference to a sum with one.
     let x = if x < -87.0 { -87.0 } else { x };
-    // Added to so large a number, what is behind the point is rounded away, and the lowest bits are the whole number.
+    // This addition rounds the fraction away and leaves the integer in the lowest bits.
     let shifted = x * std::f32::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
-    // ln 2 in two parts, the first of which has so few bits that n times it is exact.
+    // ln 2 in two parts: the first has so few bits that its product with n is exact.
     let r = (x - n * 0.693_359_4) - n * -2.121_944_4e-4;
     let series = 1.0
         + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_668 + r * (0.008_333_334 + r * 0.001_388_889)))));

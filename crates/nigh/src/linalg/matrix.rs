@@ -1,6 +1,6 @@
-//! A dense matrix whose storage outlives the epoch.
+//! A dense matrix that keeps its storage when its shape changes.
 
-use super::pages::AlignedVec;
+use super::aligned::AlignedVec;
 
 /// Row-major `f32` matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -16,7 +16,7 @@ impl Matrix {
         Matrix { rows, cols, data: AlignedVec::zeros(rows * cols) }
     }
 
-    /// The constant feature of a graph that has none.
+    /// All one: the constant feature of a graph without features.
     pub fn ones(rows: usize, cols: usize) -> Matrix {
         Matrix { rows, cols, data: AlignedVec::collect(rows * cols, std::iter::repeat(1.0)) }
     }
@@ -86,20 +86,20 @@ impl Matrix {
         &mut self.data[row * self.cols..][..self.cols]
     }
 
-    /// Takes a new shape and keeps the storage; the contents mean nothing until they are written.
+    /// Changes the shape and keeps the storage. The contents are unspecified until they are written.
     pub fn reshape(&mut self, rows: usize, cols: usize) {
         self.rows = rows;
         self.cols = cols;
         self.data.reshape(rows * cols);
     }
 
-    /// Takes shape and contents of another matrix and keeps the storage.
+    /// Copies shape and contents of another matrix, into the same storage.
     pub fn copy_from(&mut self, other: &Matrix) {
         self.reshape(other.rows, other.cols);
         self.data.copy_from_slice(&other.data);
     }
 
-    /// Takes rows of another matrix, in the order in which they are named.
+    /// Copies some rows of another matrix, in the given order.
     pub fn copy_rows(&mut self, other: &Matrix, rows: &[u32]) {
         let width = other.cols();
         self.reshape(rows.len(), width);

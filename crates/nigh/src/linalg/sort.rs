@@ -1,7 +1,7 @@
 //! Many short rows of numbers, sorted sixteen at a time.
 //!
-//! A comparison sort guesses wrong at every second comparison, and that takes most of its time. A sorting network makes
-//! the same comparisons whatever the numbers are, so sixteen rows can go through it side by side, one to a lane.
+//! A comparison sort spends most of its time on mispredicted branches. A sorting network makes the same comparisons for
+//! any numbers, so sixteen rows pass through it together, one per lane.
 
 use super::dispatch::simd;
 use std::sync::OnceLock;
@@ -9,16 +9,16 @@ use std::sync::OnceLock;
 const LANES: usize = 16;
 /// Longer rows are sorted one by one.
 const LONGEST: usize = 128;
-/// Below this many numbers, it does not pay to build networks.
-const FEW: usize = 1 << 16;
+/// Below this many numbers, building the networks takes longer than they save.
+const WORTH_NETWORKS: usize = 1 << 16;
 
-/// The same place of sixteen rows.
-type Places = [u32; LANES];
+/// The entries at one position of sixteen rows.
+type RowLanes = [u32; LANES];
 
 /// Sorts every row; row `i` ends at `ends[i]`, where the next begins.
-pub fn sort_rows(values: &mut [u32], ends: &[u32]) {
+pub(crate) fn sort_rows(values: &mut [u32], ends: &[u32]) {
     let mut start = 0;
-    if values.len() < FEW {
+    if values.len() < WORTH_NETWORKS {
         for &end in ends {
             values[start..end as usize].sort_unstable();
             start = end as usize;
@@ -51,9 +51,9 @@ pub fn sort_rows(values: &mut [u32], ends: &[u32]) {
 }
 
 simd! {
-    fn sort_batch(values: &mut [u32], rows: &[(usize, usize)], places: &mut [Places], networks: &[Vec<[u8; 2]>]) {
+    fn sort_batch(values: &mut [u32], rows: &[(usize, usize)], places: &mut [RowLanes], networks: &[Vec<[u8; 2]>]) {
         let longest = rows.iter().map(|(start, end)| end - start).max().unwrap_or(0);
-        // What is beyond the end of a row stays behind it.
+        // Padding that sorts behind every number of a shorter row.
         places[..longest].fill([u32::MAX; LANES]);
         for (lane, &(start, end)) in rows.iter().enumerate() {
             for (place, &value) in places.iter_mut().zip(&values[start..end]) {
@@ -102,6 +102,7 @@ fn network(length: usize) -> Vec<[u8; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use proptest::prelude::*;
 
     #[test]
@@ -140,5 +141,16 @@ mod tests {
             sort_rows(&mut values, &ends);
             prop_assert!(values == expected);
         }
+    }
+
+    #[test]
+    fn every_level_sorts_alike() {
+        let ends: Vec<u32> = (0..4000u32).map(|row| (row + 1) * 37).collect();
+        let values: Vec<u32> = (0..4000 * 37u32).map(|at| at.wrapping_mul(0x9E37_79B9)).collect();
+        assert_same_bits_at_every_level(|| {
+            let mut values = values.clone();
+            sort_rows(&mut values, &ends);
+            values
+        });
     }
 }

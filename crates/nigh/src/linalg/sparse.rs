@@ -1,8 +1,8 @@
-//! Sparse matrices: bags of words stay bags of words.
+//! Sparse matrices, in compressed form.
 
 use crate::error::{Error, Result};
 
-/// A sparse matrix, by rows and by columns: the product reads rows, its gradient reads columns, nobody scatters.
+/// A sparse matrix, by rows and by columns: a product reads the rows, its gradient the columns, and neither scatters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SparseMatrix {
     pub(crate) by_row: Compressed,
@@ -36,7 +36,7 @@ impl SparseMatrix {
         (&self.by_row.offsets, &self.by_row.indices, &self.by_row.values)
     }
 
-    /// A matrix as `parts` gave it; what could not be one is refused.
+    /// A matrix from what `parts` returns; invalid arrays are an error.
     pub(crate) fn from_parts(
         offsets: Vec<usize>,
         indices: Vec<u32>,

@@ -1,86 +1,173 @@
 //! Every model as one row: sources, encoders, head. A new model is a new row, never a new loop.
 
-use super::{Architecture, Branch, Head};
-use crate::encoder::{Encoder, Gat, Gcn, Gin, Linear, PGnn, Propagated, Sage, SkipGram, Table};
-use crate::error::Result;
-use crate::names::one_of;
-use crate::source::Source;
+use super::{Architecture, Branch, Head, Heuristic};
+use crate::encoder::{Encoder, Gat, Gcn, Gin, Layers, Linear, PGnn, Propagated, Sage, SkipGram, Table};
+use crate::error::{Error, Result};
+use crate::linalg::half::Storage;
+use crate::source::{Node2Vec, Source};
 use std::sync::Arc;
 
-/// The names that users type, and a line about each.
-pub const MODELS: &[(&str, &str)] = &[
-    ("smp-linear", "Ã^K E and Ã^K F under a linear map: the paper's main model"),
-    ("smp-identity", "Ã^K E and Ã^K F side by side, nothing learnt on top"),
-    ("smp-mlp", "Ã^K E and Ã^K F under one hidden layer"),
-    ("smp-linear-gcn-feat", "Ã^K E and a GCN over F under a linear map"),
-    ("smp-linear-gcn-both", "a GCN over E and a GCN over F under a linear map"),
-    ("smp-attention", "Ã^K E and Ã^K F, weighed against each other by every node"),
-    ("smp-gin", "a GIN over E (Theorem 3) and Ã^K F under a linear map"),
-    ("sgc", "Ã^K F W + b: what a node is, not where"),
-    ("gcn", "graph convolutions over F: what a node is, not where"),
-    ("gat", "attention over neighbours: what a node is, not where"),
-    ("graphsage", "means of neighbours beside a node's own: what it is, not where"),
-    ("p-gnn", "messages from the nearest of random anchors: where a node is"),
-    ("gcn-onehot", "a GCN over F and one-hot ids: learns every node by heart"),
-    ("eigen-gnn", "a GCN over F and the leading eigenvectors of A"),
-    ("node2vec", "skip-gram over random walks, without features"),
-    ("matrix-factorization", "a learnt row per node, without features or messages"),
-    ("common-neighbors", "untrained: how many neighbours two nodes share"),
-    ("adamic-adar", "untrained: shared neighbours, rare ones count more"),
-    ("resource-allocation", "untrained: shared neighbours, each shared among its own"),
-    ("katz", "untrained: walks between two nodes, short ones count more"),
+/// A model by name.
+#[derive(Debug, Clone, Copy)]
+pub struct CatalogModel {
+    /// What users type.
+    pub name: &'static str,
+    /// A line about it.
+    pub about: &'static str,
+    /// Dropout probability unless the user sets it.
+    pub dropout: f32,
+    build: fn(&Hyperparameters) -> Architecture,
+}
+
+/// The settings from which a row builds its encoders and head.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hyperparameters {
+    /// `K`: propagation steps, or layers.
+    pub hops: usize,
+    /// How rows are stored between hops.
+    pub hop_storage: Storage,
+    /// Width of hidden layers.
+    pub width: usize,
+    /// Dropout probability.
+    pub dropout: f32,
+    /// Width of node2vec's vectors.
+    pub signal_dim: usize,
+    /// Random walks of node2vec.
+    pub walks: Node2Vec,
+}
+
+impl Default for Hyperparameters {
+    /// The paper's.
+    fn default() -> Hyperparameters {
+        Hyperparameters {
+            hops: 2,
+            hop_storage: Storage::Single,
+            width: 32,
+            dropout: 0.5,
+            signal_dim: 32,
+            walks: Node2Vec::default(),
+        }
+    }
+}
+
+impl Hyperparameters {
+    fn layers(&self) -> Layers {
+        Layers { count: self.hops, hidden: self.width, dropout: self.dropout }
+    }
+
+    fn mlp(&self) -> Head {
+        Head::Mlp { hidden: self.width, dropout: self.dropout }
+    }
+}
+
+/// All models, in the order in which they are listed.
+pub const MODELS: &[CatalogModel] = &[
+    row("smp-linear", "Ã^K E and Ã^K F under a linear map: the paper's main model", |h| {
+        model([features().linear(h).l2_normalize(), signal().propagated(h)]).head(Head::Linear)
+    }),
+    row("smp-identity", "Ã^K E and Ã^K F side by side, nothing learnt on top", |h| {
+        model([features().linear(h).l2_normalize(), signal().propagated(h)])
+    }),
+    row("smp-mlp", "Ã^K E and Ã^K F under one hidden layer", |h| {
+        model([features().linear(h).l2_normalize(), signal().propagated(h)]).head(h.mlp())
+    }),
+    row("smp-linear-gcn-feat", "Ã^K E and a GCN over F under a linear map", |h| {
+        model([features().gcn(h).l2_normalize(), signal().propagated(h)]).head(Head::Linear)
+    }),
+    row("smp-linear-gcn-both", "a GCN over E and a GCN over F under a linear map", |h| {
+        model([features().gcn(h), signal().gcn(h)]).head(Head::Linear)
+    }),
+    row("smp-attention", "Ã^K E and Ã^K F, weighed against each other by every node", |h| {
+        model([features().linear(h).l2_normalize(), signal().propagated(h)]).head(Head::Attention)
+    }),
+    row("smp-gin", "a GIN over E (Theorem 3) and Ã^K F under a linear map", |h| {
+        let gin = Gin { layers: h.layers() };
+        model([features().linear(h).l2_normalize(), signal().through(gin)]).head(Head::Linear)
+    }),
+    row("sgc", "Ã^K F W + b: what a node is, not where", |h| model([features().linear(h)])),
+    row("gcn", "graph convolutions over F: what a node is, not where", |h| model([features().gcn(h)])),
+    row("gat", "attention over neighbours: what a node is, not where", |h| {
+        model([features().through(Gat { layers: h.layers(), heads: 4 })])
+    })
+    .with_dropout(0.6),
+    row("graphsage", "means of neighbours beside a node's own: what it is, not where", |h| {
+        model([features().through(Sage { layers: h.layers(), storage: h.hop_storage })])
+    }),
+    row("p-gnn", "messages from the nearest of random anchors: where a node is", |h| {
+        model([features().through(PGnn { layers: h.layers() })])
+    }),
+    row("gcn-onehot", "a GCN over F and one-hot ids: a learnt row per node", |h| {
+        model([features().and(Source::OneHot).gcn(h)])
+    }),
+    row("eigen-gnn", "a GCN over F and the leading eigenvectors of A", |h| {
+        model([features().and(Source::Eigenvectors).gcn(h)])
+    }),
+    row("node2vec", "skip-gram over random walks, without features", |h| {
+        model([ids().through(SkipGram { walks: h.walks, dim: h.signal_dim })])
+    }),
+    row("matrix-factorization", "a learnt row per node, without features or messages", |_| {
+        model([ids().through(Table)])
+    }),
+    row("common-neighbors", "untrained: how many neighbours two nodes share", |_| {
+        heuristic(Heuristic::CommonNeighbors)
+    }),
+    row("adamic-adar", "untrained: shared neighbours, rare ones count more", |_| heuristic(Heuristic::AdamicAdar)),
+    row("resource-allocation", "untrained: shared neighbours, each shared among its own", |_| {
+        heuristic(Heuristic::ResourceAllocation)
+    }),
+    row("katz", "untrained: walks between two nodes, short ones count more", |_| heuristic(Heuristic::Katz)),
 ];
+
+const fn row(name: &'static str, about: &'static str, build: fn(&Hyperparameters) -> Architecture) -> CatalogModel {
+    CatalogModel { name, about, dropout: 0.5, build }
+}
+
+impl CatalogModel {
+    const fn with_dropout(self, dropout: f32) -> CatalogModel {
+        CatalogModel { dropout, ..self }
+    }
+
+    /// The architecture with these settings.
+    pub fn architecture(&self, hyperparameters: &Hyperparameters) -> Architecture {
+        (self.build)(hyperparameters)
+    }
+}
+
+/// The model of a name.
+pub fn find(name: &str) -> Result<&'static CatalogModel> {
+    MODELS.iter().find(|model| model.name == name).ok_or_else(|| Error::UnknownName {
+        kind: "model",
+        name: name.to_string(),
+        known: MODELS.iter().map(|model| model.name.to_string()).collect(),
+    })
+}
 
 /// The architecture behind a name.
 ///
 /// ```
-/// assert_eq!(nigh::model::catalog::architecture("smp-linear")?.branches.len(), 2);
-/// assert!(nigh::model::catalog::architecture("smp-lineal").is_err());
+/// use nigh::model::catalog::{Hyperparameters, architecture};
+///
+/// assert_eq!(architecture("smp-linear", &Hyperparameters::default())?.branches.len(), 2);
+/// assert!(architecture("smp-lineal", &Hyperparameters::default()).is_err());
 /// # Ok::<(), nigh::Error>(())
 /// ```
-pub fn architecture(name: &str) -> Result<Architecture> {
-    find(name)?;
-    Ok(match name {
-        "smp-linear" => model([features().linear().l2_normalize(), signal().propagated()]).head(Head::Linear),
-        "smp-identity" => model([features().linear().l2_normalize(), signal().propagated()]),
-        "smp-mlp" => model([features().linear().l2_normalize(), signal().propagated()]).head(Head::Mlp),
-        "smp-linear-gcn-feat" => model([features().gcn().l2_normalize(), signal().propagated()]).head(Head::Linear),
-        "smp-linear-gcn-both" => model([features().gcn(), signal().gcn()]).head(Head::Linear),
-        "smp-attention" => model([features().linear().l2_normalize(), signal().propagated()]).head(Head::Attention),
-        "smp-gin" => model([features().linear().l2_normalize(), signal().through(Gin)]).head(Head::Linear),
-        "sgc" => model([features().linear()]),
-        "gcn" => model([features().gcn()]),
-        "gat" => model([features().through(Gat)]).dropout(0.6),
-        "graphsage" => model([features().through(Sage)]),
-        "p-gnn" => model([features().through(PGnn)]),
-        "gcn-onehot" => model([features().and(Source::OneHot).gcn()]),
-        "eigen-gnn" => model([features().and(Source::Eigenvectors).gcn()]),
-        "node2vec" => model([ids().through(SkipGram)]),
-        "matrix-factorization" => model([ids().through(Table)]),
-        other => Architecture { heuristic: Some(other.parse()?), ..model([]) },
-    })
-}
-
-/// Checks that there is a model of that name.
-pub fn find(name: &str) -> Result<()> {
-    let names: Vec<&str> = MODELS.iter().map(|model| model.0).collect();
-    one_of("model", name, &names)
+pub fn architecture(name: &str, hyperparameters: &Hyperparameters) -> Result<Architecture> {
+    Ok(find(name)?.architecture(hyperparameters))
 }
 
 /// Branches side by side, with nothing on top.
 pub fn model<const N: usize>(branches: [Branch; N]) -> Architecture {
-    Architecture { branches: branches.into(), head: Head::Identity, heuristic: None, dropout: 0.5 }
+    Architecture { branches: branches.into(), head: Head::Identity, heuristic: None }
+}
+
+fn heuristic(heuristic: Heuristic) -> Architecture {
+    Architecture { heuristic: Some(heuristic), ..model([]) }
 }
 
 impl Architecture {
     /// With `F_output`.
     pub fn head(self, head: Head) -> Architecture {
         Architecture { head, ..self }
-    }
-
-    /// With another share of entries dropped.
-    pub fn dropout(self, dropout: f32) -> Architecture {
-        Architecture { dropout, ..self }
     }
 }
 
@@ -111,18 +198,18 @@ impl Sources {
     }
 
     /// `-> Ã^K X`
-    pub fn propagated(self) -> Branch {
-        self.through(Propagated)
+    pub fn propagated(self, h: &Hyperparameters) -> Branch {
+        self.through(Propagated { hops: h.hops, storage: h.hop_storage })
     }
 
     /// `-> Ã^K X W + b`
-    pub fn linear(self) -> Branch {
-        self.through(Linear)
+    pub fn linear(self, h: &Hyperparameters) -> Branch {
+        self.through(Linear { hops: h.hops, storage: h.hop_storage })
     }
 
     /// `-> graph convolutions`
-    pub fn gcn(self) -> Branch {
-        self.through(Gcn)
+    pub fn gcn(self, h: &Hyperparameters) -> Branch {
+        self.through(Gcn { layers: h.layers(), storage: h.hop_storage })
     }
 
     /// `->` an encoder of your own.
@@ -143,7 +230,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_has_a_row() {
-        MODELS.iter().for_each(|(name, _)| assert!(architecture(name).is_ok(), "{name}"));
+    fn names_are_unique_and_heuristics_stand_under_their_own() {
+        for (at, row) in MODELS.iter().enumerate() {
+            assert!(MODELS[..at].iter().all(|other| other.name != row.name), "{}", row.name);
+            let architecture = row.architecture(&Hyperparameters::default());
+            assert!(architecture.heuristic.is_none_or(|heuristic| heuristic.name() == row.name), "{}", row.name);
+        }
+        for heuristic in Heuristic::ALL {
+            assert!(find(heuristic.name()).is_ok(), "{heuristic}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! From representations to answers: a score per pair, or a class per node.
 
-use super::{Heuristic, Model, Shape};
+use super::{Answer, Heuristic, Model};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::linalg::incidence::Incidence;
@@ -10,15 +10,15 @@ use crate::ops::dropout::ReluDropout;
 use crate::ops::linear::Linear;
 use crate::ops::pairs::{self, PairLoss, Scale};
 use crate::seeds::Seeds;
-use crate::tape::{Pass, Tape, Var, Weights};
+use crate::tape::{Init, Pass, Tape, Var, WeightAccess, Weights};
 use std::sync::Arc;
 
 named! {
     /// How two representations become one score.
     pub enum Decoder, "decoder" {
-        /// `<h_i, h_j> / (|h_i| |h_j|)`: how the paper's figures were made.
+        /// `<h_i, h_j> / (|h_i| |h_j|)`: as in the paper's figures.
         Cosine = "cosine",
-        /// `<h_i, h_j>`: what the paper's text says.
+        /// `<h_i, h_j>`: as in the paper's text.
         InnerProduct = "inner-product",
         /// `MLP(h_i ⊙ h_j)`: three linear layers, PPA's predictor.
         HadamardMlp = "hadamard-mlp",
@@ -27,10 +27,28 @@ named! {
     }
 }
 
-/// Pairs are scored so many at a time, which bounds the memory of the pair predictor.
+/// How a model scores pairs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scoring {
+    /// From two representations to a score.
+    pub decoder: Decoder,
+    /// Width of the pair predictor's hidden layers.
+    pub hidden: usize,
+    /// Its dropout probability.
+    pub dropout: f32,
+}
+
+impl Scoring {
+    /// Declares or looks up the weights, of which only the pair predictor has any.
+    pub(super) fn record(self, weights: &mut WeightAccess<'_>, width: usize) -> Option<Predictor> {
+        (self.decoder == Decoder::HadamardMlp).then(|| Predictor::record(self, weights, width))
+    }
+}
+
+/// Pairs that are scored at a time, which bounds the memory of the pair predictor.
 const PAIRS_AT_A_TIME: usize = 1 << 16;
 
-/// A decoder of pairs with its buffers. The weights of the predictor live with those of the model.
+/// A decoder of pairs with its buffers. The weights of the predictor are among those of the model.
 #[derive(Debug)]
 pub struct PairDecoder {
     decoder: Decoder,
@@ -41,13 +59,14 @@ pub struct PairDecoder {
 }
 
 impl PairDecoder {
-    /// A decoder for a model; the pair predictor declares its weights there.
-    pub fn new(decoder: Decoder, model: &mut Model) -> PairDecoder {
-        let shape = *model.shape();
+    /// The decoder of a model that scores pairs; `None` for one that classifies nodes.
+    pub fn new(model: &Model) -> Option<PairDecoder> {
+        let Answer::Scores(scoring) = model.shape().answer else { return None };
         let width = model.representation_width();
-        let predictor = (decoder == Decoder::HadamardMlp).then(|| Predictor::record(&mut model.weights, &shape, width));
+        let predictor = scoring.record(&mut WeightAccess::LookUp(&model.weights), width);
         let heuristic = model.architecture().heuristic;
-        PairDecoder { decoder, heuristic, loss: PairLoss::default(), predictor, scores: Vec::new() }
+        let loss = PairLoss::default();
+        Some(PairDecoder { decoder: scoring.decoder, heuristic, loss, predictor, scores: Vec::new() })
     }
 
     /// Sets the pairs that should score high, for all losses to come.
@@ -69,7 +88,7 @@ impl PairDecoder {
         }
     }
 
-    /// Mean binary cross-entropy over the pairs that are expected and opposed. The gradient goes to `gradient` and, for the
+    /// Mean binary cross-entropy over the positive and the negative pairs. The gradient goes to `gradient` and, for the
     /// predictor's own weights, to `weights`.
     pub fn loss(&mut self, h: &Matrix, weights: &mut Weights, pass: &Pass, gradient: &mut Matrix) -> f64 {
         match &mut self.predictor {
@@ -101,7 +120,7 @@ impl PairDecoder {
 
 /// `MLP(h_i ⊙ h_j)`: linear, ReLU, dropout, twice, and a linear map to the score.
 #[derive(Debug)]
-struct Predictor {
+pub(super) struct Predictor {
     tape: Tape,
     product: Var,
     score: Var,
@@ -111,21 +130,21 @@ struct Predictor {
     incidence: Incidence,
 }
 
-/// How many linear layers the predictor has.
+/// Linear layers of the predictor.
 const PREDICTOR_LAYERS: usize = 3;
 
 impl Predictor {
-    fn record(weights: &mut Weights, shape: &Shape, width: usize) -> Predictor {
+    fn record(scoring: Scoring, weights: &mut WeightAccess<'_>, width: usize) -> Predictor {
         let mut tape = Tape::default();
         let product = tape.feed();
         let (mut x, mut fan_in) = (product, width);
         for layer in 1..=PREDICTOR_LAYERS {
-            let fan_out = if layer == PREDICTOR_LAYERS { 1 } else { shape.width };
-            let w = weights.plain(&format!("predictor/{layer}/weight"), [fan_in, fan_out], fan_in);
-            let b = weights.plain(&format!("predictor/{layer}/bias"), [1, fan_out], fan_in);
+            let fan_out = if layer == PREDICTOR_LAYERS { 1 } else { scoring.hidden };
+            let w = weights.weight(&format!("predictor/{layer}/weight"), [fan_in, fan_out], Init::fan_in(fan_in));
+            let b = weights.weight(&format!("predictor/{layer}/bias"), [1, fan_out], Init::fan_in(fan_in));
             x = tape.push(Linear::new(1), &[x, w, b]);
             if layer < PREDICTOR_LAYERS {
-                x = tape.push(ReluDropout::new(shape.dropout, &format!("predictor/{layer}/dropout")), &[x]);
+                x = tape.push(ReluDropout::new(scoring.dropout, &format!("predictor/{layer}/dropout")), &[x]);
             }
             fan_in = fan_out;
         }

@@ -1,4 +1,4 @@
-//! Scores that are counted in the graph, with nothing to learn: what every model of links has to beat.
+//! Scores that are counted in the graph, with nothing to learn: the baselines of every link predictor.
 
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
@@ -21,10 +21,10 @@ named! {
     }
 }
 
-/// What a step of a walk is worth.
+/// The factor of each step of a walk.
 const BETA: f32 = 0.005;
 
-/// Walks end here, so that the sum is finite on every graph.
+/// The longest walk, so that the sum is finite on every graph.
 const LONGEST_WALK: usize = 5;
 
 /// Sources whose walks are followed together.
@@ -41,7 +41,7 @@ impl Heuristic {
     /// ```
     pub fn scores(self, graph: &Arc<Graph>, pairs: &[[u32; 2]]) -> Vec<f32> {
         let worth = |node: u32| {
-            // Whoever is between two nodes has two neighbours; only between a node and itself there may be one.
+            // A node between two others has two neighbours; only between a node and itself there may be one.
             let degree = graph.degree(node as usize).max(2) as f32;
             match self {
                 Heuristic::AdamicAdar => 1.0 / degree.ln(),
@@ -60,7 +60,7 @@ impl Heuristic {
 fn common(graph: &Graph, a: u32, b: u32) -> impl Iterator<Item = u32> {
     let (a, b) = (graph.neighbours(a as usize), graph.neighbours(b as usize));
     let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    // What lies before a match can't match again.
+    // Both lists ascend: what lies before a match can't match again.
     few.iter()
         .copied()
         .scan(many, |rest, node| {

@@ -6,21 +6,22 @@ mod head;
 mod heuristic;
 mod view;
 
-pub use decoder::Decoder;
+pub use decoder::{Decoder, Scoring};
 pub use head::Head;
 pub use heuristic::Heuristic;
 pub use view::View;
 
-use crate::dataset::Features;
-use crate::encoder::{Encoder, Input, Piece, Scope};
+use crate::dataset::{Dataset, Features};
+use crate::encoder::{Encoder, Input, Piece, Pretraining, Scope};
 use crate::error::{Error, Result};
 use crate::graph::{eigen, order_by};
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
+use crate::ops::signal::Stochastic;
 use crate::seeds::Seeds;
-use crate::source::{Node2Vec, Refresh, Signal, SignalScale, Source, Stochastic};
-use crate::tape::{Pass, Tape, Var, Weights};
+use crate::source::{Refresh, Signal, SignalScale, Source};
+use crate::tape::{Pass, Tape, Var, WeightAccess, Weights};
 use std::sync::Arc;
 
 /// One branch: sources and the message passing they go through.
@@ -30,11 +31,11 @@ pub struct Branch {
     pub sources: Vec<Source>,
     /// What it goes through.
     pub encoder: Arc<dyn Encoder>,
-    /// Whether rows are scaled to length one before they stand beside the other branch.
+    /// Whether rows are scaled to length one before they stand beside those of the other branches.
     pub l2_normalize: bool,
 }
 
-/// A row of the catalog: branches side by side and what is made of them.
+/// A row of the catalog: branches side by side and the head over them.
 #[derive(Debug, Clone)]
 pub struct Architecture {
     /// In the order in which they stand side by side; none for a heuristic.
@@ -43,20 +44,18 @@ pub struct Architecture {
     pub head: Head,
     /// What scores pairs in the place of representations.
     pub heuristic: Option<Heuristic>,
-    /// Share of entries dropped, unless the user sets it.
-    pub dropout: f32,
 }
 
 impl Architecture {
-    /// Whether the last layer can be made as wide as there are classes, and means something to nodes without a label.
+    /// Whether the output can be as wide as there are classes, and carries over to nodes without a label.
     pub fn can_classify(&self) -> bool {
         let as_wide = self.head != Head::Identity || self.branches.len() == 1;
         as_wide && self.branches.iter().any(|branch| branch.encoder.generalises())
     }
 
-    /// Whether any branch keeps rows between hops as `hop_storage` says.
-    pub fn stores_hops(&self) -> bool {
-        self.branches.iter().any(|branch| branch.encoder.stores_hops())
+    /// How rows are stored between hops, if any branch keeps them.
+    pub fn hop_storage(&self) -> Option<Storage> {
+        self.branches.iter().find_map(|branch| branch.encoder.hop_storage())
     }
 
     /// Whether a source takes part.
@@ -69,7 +68,7 @@ impl Architecture {
         !self.branches.is_empty() && self.branches.iter().all(|branch| branch.sources == [Source::OneHot])
     }
 
-    /// Whether training has anything to change, in the model or in its decoder.
+    /// Whether training changes anything, in the model or in its decoder.
     pub fn learns(&self, classifies: bool, decoder: Decoder) -> bool {
         self.head != Head::Identity
             || self.branches.iter().any(|branch| branch.encoder.learns(classifies))
@@ -77,56 +76,85 @@ impl Architecture {
     }
 }
 
-/// The numbers that turn an architecture into a model.
+/// What a model answers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Answer {
+    /// A score for each of this many classes, per node.
+    Classes(usize),
+    /// A score for a pair of nodes.
+    Scores(Scoring),
+}
+
+/// The dimensions of the data on which the shape of a model depends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dimensions {
+    /// Features per node, 0 for none.
+    pub features: usize,
+    /// Classes, 0 for none.
+    pub classes: usize,
+    /// Nodes of the largest graph.
+    pub nodes: usize,
+}
+
+impl Dimensions {
+    /// Those of a dataset.
+    pub fn of(dataset: &Dataset) -> Dimensions {
+        let nodes = dataset.samples.iter().map(|sample| sample.graph.num_nodes()).max();
+        Dimensions {
+            features: dataset.samples[0].features.count(),
+            classes: dataset.class_names.len(),
+            nodes: nodes.unwrap_or(0),
+        }
+    }
+}
+
+/// What turns an architecture into a model: its widths, its signal and what it answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// `d0`, the width of `F`.
     pub num_features: usize,
-    /// The number of classes, when nodes are classified.
-    pub num_classes: Option<usize>,
     /// How many nodes can be known by their ids: those of the largest graph.
     pub num_ids: usize,
-    /// `K`: propagation steps, or layers.
-    pub hops: usize,
-    /// How rows are stored between hops.
-    pub hop_storage: Storage,
-    /// Width of hidden layers and of the representation.
+    /// Width of the representation.
     pub width: usize,
-    /// Share of entries dropped between layers.
-    pub dropout: f32,
     /// Distribution of `E`.
     pub signal: Signal,
     /// `d`, the width of `E`, or of what takes its place.
     pub signal_dim: usize,
     /// Scale of `E`.
     pub signal_scale: SignalScale,
-    /// Whether `E` stays.
+    /// Whether `E` stays the same.
     pub refresh: Refresh,
-    /// How node2vec walks.
-    pub walks: Node2Vec,
+    /// Classes or scores.
+    pub answer: Answer,
 }
 
 impl Default for Shape {
-    /// The paper's, for a graph without features.
+    /// The paper's, for links in a graph without features.
     fn default() -> Shape {
         Shape {
             num_features: 1,
-            num_classes: None,
             num_ids: 0,
-            hops: 2,
-            hop_storage: Storage::Single,
             width: 32,
-            dropout: 0.5,
             signal: Signal::Gaussian,
             signal_dim: 32,
             signal_scale: SignalScale::InverseSqrt,
             refresh: Refresh::Fixed,
-            walks: Node2Vec::default(),
+            answer: Answer::Scores(Scoring { decoder: Decoder::Cosine, hidden: 32, dropout: 0.5 }),
         }
     }
 }
 
-/// An architecture with its weights.
+impl Shape {
+    fn num_classes(&self) -> Option<usize> {
+        match self.answer {
+            Answer::Classes(classes) => Some(classes),
+            Answer::Scores(_) => None,
+        }
+    }
+}
+
+/// An architecture with its weights. Using it changes nothing, so one model serves many threads.
 #[derive(Debug, Clone)]
 pub struct Model {
     architecture: Architecture,
@@ -137,7 +165,7 @@ pub struct Model {
     pub weights: Weights,
 }
 
-/// A model recorded over one graph, ready to be run again and again.
+/// A model recorded over one graph, to be run many times.
 #[derive(Debug)]
 pub struct Recording {
     tape: Tape,
@@ -151,13 +179,16 @@ pub struct Recording {
 impl Model {
     /// A model at its random start, which follows from `seeds`.
     pub fn build(architecture: Architecture, shape: Shape, seeds: Seeds) -> Result<Model> {
-        if shape.num_classes.is_some() && !architecture.can_classify() {
+        if shape.num_classes().is_some() && !architecture.can_classify() {
             return Err(Error::Data("this model does not classify nodes; take smp-linear".into()));
         }
-        let mut model = Model { architecture, shape, seeds, representation_width: 0, weights: Weights::new(seeds) };
-        // Recording over a graph without nodes declares every weight.
-        model.representation_width = model.record(&View::empty(shape.num_features)).width;
-        Ok(model)
+        let mut weights = Weights::new(seeds);
+        let mut access = WeightAccess::Declare(&mut weights);
+        let width = record(&architecture, &shape, seeds, access.reborrow(), &View::empty(shape.num_features)).width;
+        if let Answer::Scores(scoring) = shape.answer {
+            scoring.record(&mut access, width);
+        }
+        Ok(Model { architecture, shape, seeds, representation_width: width, weights })
     }
 
     /// The numbers behind the model.
@@ -180,94 +211,107 @@ impl Model {
         self.representation_width
     }
 
-    /// Learns what is learnt from the training graph alone, before training. `progress` is told how much of it is done.
+    /// Learns frozen weights from the training graph alone, before training. `progress` is called with the number of steps
+    /// done and their total.
     pub fn pretrain(&mut self, view: &View, progress: &mut dyn FnMut(usize, usize)) {
-        let mut tape = Tape::default();
-        for branch in self.architecture.branches.clone() {
-            branch.encoder.pretrain(&mut self.scope(&mut tape, view, branch.prefix()), progress);
+        let (addresses, num_ids, seeds) = (&view.addresses, self.shape.num_ids, self.seeds);
+        let pretraining = Pretraining { graph: view.graph(), addresses, num_ids, seeds };
+        for branch in &self.architecture.branches {
+            for (name, value) in branch.encoder.pretrain(&pretraining, progress) {
+                let name = format!("{}/{name}", branch.prefix());
+                self.weights.named(&name).expect("a weight that the encoder declared").value = value;
+            }
         }
     }
 
-    /// Writes the framework equation down for one graph.
-    pub fn record(&mut self, view: &View) -> Recording {
+    /// Records the framework equation over one graph.
+    pub fn record(&self, view: &View) -> Recording {
         let fits = view.features.cols() == self.shape.num_features || !self.architecture.uses(Source::Features);
         assert!(fits, "features of the width the model was built for");
-        let mut tape = Tape::default();
-        let mut branches = Vec::new();
-        for branch in self.architecture.branches.clone() {
-            let pieces = branch.sources.iter().map(|&source| (source.name(), self.piece(source, view, &mut tape)));
-            let input = Input::new(pieces.collect());
-            let last = self.architecture.head == Head::Identity;
-            let mut scope = self.scope(&mut tape, view, branch.prefix());
-            if !last {
-                // Layers behind it make of it what is asked.
-                (scope.width, scope.classifies) = (scope.hidden, false);
-            }
-            let (mut x, width) = branch.encoder.encode(&mut scope, input);
-            if branch.l2_normalize {
-                x = tape.push(NormalizeRows::default(), &[x]);
-            }
-            branches.push((x, width));
-        }
-        let head = self.architecture.head;
-        let (output, width) = head.record(&mut self.scope(&mut tape, view, "head".into()), &branches);
-        Recording { tape, output, width, graph: view.graph, is_restricted: false }
-    }
-
-    /// Where the last layer of the model, or one on the way to it, is recorded.
-    fn scope<'a>(&'a mut self, tape: &'a mut Tape, view: &'a View, prefix: String) -> Scope<'a> {
-        let shape = self.shape;
-        Scope {
-            tape,
-            weights: &mut self.weights,
-            operator: &view.operator,
-            addresses: view.addresses.clone(),
-            prefix,
-            hops: shape.hops,
-            hop_storage: shape.hop_storage,
-            hidden: shape.width,
-            width: shape.num_classes.unwrap_or(shape.width),
-            classifies: shape.num_classes.is_some(),
-            dropout: shape.dropout,
-            dim: shape.signal_dim,
-            num_ids: shape.num_ids,
-            walks: shape.walks,
-            seeds: self.seeds,
-        }
-    }
-
-    /// What a source has to say of the nodes of a graph.
-    fn piece(&self, source: Source, view: &View, tape: &mut Tape) -> Piece {
-        let shape = self.shape;
-        match source {
-            Source::Features => match &view.features {
-                Features::Constant(rows) => Piece::Dense(tape.constant(Matrix::ones(*rows, 1)), 1),
-                Features::Dense(matrix) => Piece::Dense(tape.constant(matrix.as_ref().clone()), matrix.cols()),
-                Features::Sparse(matrix) => Piece::Sparse(matrix.clone(), None),
-            },
-            Source::Signal => {
-                let signal = Stochastic {
-                    signal: shape.signal,
-                    dim: shape.signal_dim,
-                    scale: shape.signal_scale,
-                    refresh: shape.refresh,
-                    nodes: view.addresses.clone(),
-                };
-                Piece::Dense(tape.push(signal, &[]), shape.signal_dim)
-            }
-            Source::Eigenvectors => {
-                let vectors = eigenvectors(view, shape.signal_dim, self.seeds);
-                Piece::Dense(tape.constant(vectors), shape.signal_dim)
-            }
-            Source::OneHot => Piece::OneHot(view.addresses.clone(), shape.num_ids),
-        }
+        record(&self.architecture, &self.shape, self.seeds, WeightAccess::LookUp(&self.weights), view)
     }
 
     /// `H` over one graph, as it is used after training: nothing is dropped, and a resampled `E` comes from `draw`.
-    pub fn represent(&mut self, view: &View, draw: u64) -> Matrix {
+    pub fn represent(&self, view: &View, draw: u64) -> Matrix {
         let mut recording = self.record(view);
         recording.evaluate(self, draw);
-        recording.tape.value(recording.output).clone()
+        recording.into_representation()
+    }
+}
+
+/// The framework equation over one graph. Weights are declared or looked up.
+fn record(
+    architecture: &Architecture,
+    shape: &Shape,
+    seeds: Seeds,
+    mut weights: WeightAccess<'_>,
+    view: &View,
+) -> Recording {
+    let mut tape = Tape::default();
+    let mut branches = Vec::new();
+    let is_last = architecture.head == Head::Identity;
+    for branch in &architecture.branches {
+        let pieces = branch.sources.iter().map(|&source| (source.name(), piece(source, shape, seeds, view, &mut tape)));
+        let input = Input::new(pieces.collect());
+        let mut scope = scope(shape, &mut tape, weights.reborrow(), view, branch.prefix());
+        if !is_last {
+            // The head behind it gives the answer.
+            (scope.width, scope.classifies) = (shape.width, false);
+        }
+        let (mut x, width) = branch.encoder.encode(&mut scope, input);
+        if branch.l2_normalize {
+            x = tape.push(NormalizeRows::default(), &[x]);
+        }
+        branches.push((x, width));
+    }
+    let mut scope = scope(shape, &mut tape, weights, view, "head".into());
+    let (output, width) = architecture.head.record(&mut scope, &branches);
+    Recording { tape, output, width, graph: view.graph, is_restricted: false }
+}
+
+/// Where the answer of the model is recorded.
+fn scope<'a>(
+    shape: &Shape,
+    tape: &'a mut Tape,
+    weights: WeightAccess<'a>,
+    view: &'a View,
+    prefix: String,
+) -> Scope<'a> {
+    Scope {
+        tape,
+        weights,
+        operator: &view.operator,
+        addresses: view.addresses.clone(),
+        prefix,
+        width: shape.num_classes().unwrap_or(shape.width),
+        classifies: shape.num_classes().is_some(),
+        num_ids: shape.num_ids,
+    }
+}
+
+/// What a source says about the nodes of a graph.
+fn piece(source: Source, shape: &Shape, seeds: Seeds, view: &View, tape: &mut Tape) -> Piece {
+    match source {
+        Source::Features => match &view.features {
+            Features::Constant(rows) => Piece::Dense(tape.constant(Matrix::ones(*rows, 1)), 1),
+            Features::Dense(matrix) => Piece::Dense(tape.constant(matrix.as_ref().clone()), matrix.cols()),
+            Features::Sparse(matrix) => Piece::Sparse(matrix.clone(), None),
+        },
+        Source::Signal => {
+            let signal = Stochastic {
+                signal: shape.signal,
+                dim: shape.signal_dim,
+                scale: shape.signal_scale,
+                refresh: shape.refresh,
+                nodes: view.addresses.clone(),
+            };
+            Piece::Dense(tape.push(signal, &[]), shape.signal_dim)
+        }
+        Source::Eigenvectors => {
+            let vectors = eigenvectors(view, shape.signal_dim, seeds);
+            Piece::Dense(tape.constant(vectors), shape.signal_dim)
+        }
+        Source::OneHot => Piece::OneHot(view.addresses.clone(), shape.num_ids),
     }
 }
 
@@ -278,8 +322,8 @@ impl Branch {
     }
 }
 
-/// The leading eigenvectors of the visible graph, each times its eigenvalue: unit vectors fade beside the features as a graph
-/// grows. Signs, and bases where eigenvalues coincide, go with the addresses of the nodes and not with their places.
+/// The leading eigenvectors of the visible graph, each times its eigenvalue: unit vectors would fade beside the features as a
+/// graph grows. Signs, and bases where eigenvalues coincide, depend on the addresses of the nodes and not on their places.
 fn eigenvectors(view: &View, count: usize, seeds: Seeds) -> Matrix {
     let order = order_by(&view.addresses);
     let graph = view.graph().permute(&order).expect("an order of the nodes");
@@ -294,16 +338,20 @@ fn eigenvectors(view: &View, count: usize, seeds: Seeds) -> Matrix {
 }
 
 impl Recording {
+    fn into_representation(mut self) -> Matrix {
+        std::mem::take(self.tape.value_mut(self.output))
+    }
+
     fn pass(&self, model: &Model, training: bool, draw: u64) -> Pass {
         Pass { training, seeds: model.seeds, graph: self.graph, draw }
     }
 
-    /// Whether `H` can be computed for some nodes alone: message passing comes before all that is learnt.
+    /// Whether `H` can be computed for some nodes alone: only if message passing precedes all that is learnt.
     pub fn can_restrict(&self) -> bool {
         self.tape.can_restrict()
     }
 
-    /// From now on `H` has these nodes for rows, in this order; or all nodes again.
+    /// Restricts the rows of `H` to these nodes, in this order; `None` for all nodes again.
     pub fn restrict(&mut self, model: &Model, nodes: Option<&[u32]>) {
         if nodes.is_some() || self.is_restricted {
             let pass = self.pass(model, true, 0);

@@ -14,7 +14,7 @@ pub struct View {
     /// `F`.
     pub features: Features,
     /// The number by which each node is known: its own, unless a saved model knows the node by another. Signals, masks,
-    /// anchors and walks are drawn by it.
+    /// anchors and walks are addressed by it.
     pub addresses: Arc<[u32]>,
     /// Which of the data's graphs this is.
     pub graph: u64,
@@ -44,7 +44,7 @@ impl View {
         View { addresses, ..self }
     }
 
-    /// The same graph with its nodes in another order; they keep their addresses, so that the same is drawn for them.
+    /// The same graph with its nodes in another order; they keep their addresses and with them their random draws.
     pub fn permute(&self, order: &[u32]) -> Result<View> {
         let graph = self.graph().permute(order)?;
         let addresses = order.iter().map(|&node| self.addresses[node as usize]).collect::<Arc<[u32]>>();

@@ -1,8 +1,8 @@
 //! The layer of P-GNN (You et al., ICML 2019) without its tensor of nodes × anchor sets × width.
 //!
-//! A node `u` hears from the closest member `a` of each set `s`: `message_us = ReLU([c_us x_a, x_u] W + b)`, where `c_us`
-//! says how close it is. The linear map is taken apart, `P = X W_anchor` and `Q = X W_own + b`, so that
-//! `message_us = ReLU(c_us P_a + Q_u)` is a few instructions: made anew wherever it is needed, and stored nowhere.
+//! A node `u` receives a message from the closest member `a` of each set `s`: `message_us = ReLU([c_us x_a, x_u] W + b)`,
+//! where `c_us` is how close it is. The linear map is split, `P = X W_anchor` and `Q = X W_own + b`, so that
+//! `message_us = ReLU(c_us P_a + Q_u)` takes a few instructions: it is computed wherever it is needed, and never stored.
 
 use crate::graph::Graph;
 use crate::graph::anchors::{Closest, LANES, num_sizes, unpack};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// `c` of the paper at distance 0, 1 and 2, and of a set that is further away: `1 / (hops + 1)`, cut off.
 pub const CLOSENESS: [f32; 4] = [1.0, 1.0 / 2.0, 1.0 / 3.0, 0.0];
 
-/// The anchors of one graph, drawn anew in every pass and shared by all operations that hold a clone.
+/// The anchors of one graph, drawn in every pass and shared by all operations that hold a clone.
 #[derive(Debug, Clone)]
 pub struct Anchors {
     graph: Arc<Graph>,
@@ -40,8 +40,8 @@ struct Work {
 }
 
 impl Anchors {
-    /// Anchors of `graph`, whose node `u` is known as `addresses[u]`. With `at_most`, there are no more sizes of sets,
-    /// nor sets of each size, than that: a model has the width of the graph for which it was made.
+    /// Anchors of `graph`, whose node `u` has the address `addresses[u]`. With `at_most`, there are at most so many sizes of
+    /// sets, and so many sets of each size: a model has the width of the graph that it was made for.
     pub fn new(graph: Arc<Graph>, addresses: Arc<[u32]>, at_most: Option<usize>) -> Anchors {
         assert_eq!(addresses.len(), graph.num_nodes(), "one address per node");
         Anchors { graph, addresses, at_most, work: Arc::default() }
@@ -52,8 +52,8 @@ impl Anchors {
         num_sizes(self.graph.num_nodes()).min(self.at_most.unwrap_or(usize::MAX)).pow(2)
     }
 
-    /// Runs `body` with the anchors of a pass, which are drawn if the last pass was another. The buffers are taken away
-    /// meanwhile rather than locked: a thread that waits for its share of the work may be given another tape to run.
+    /// Runs `body` with the anchors of a pass, which are drawn unless the last pass was the same. The buffers are taken out of
+    /// the lock meanwhile: a thread that waits for its tasks may run another tape, which would deadlock.
     fn with(&self, stream: Stream, body: impl FnOnce(&mut Work)) {
         let lock = || self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let mut work = std::mem::take(&mut *lock());
@@ -184,7 +184,7 @@ fn mean_factor(num_sets: usize) -> f32 {
 struct Lanes([f32; LANES]);
 
 /// A matrix by blocks of sixteen columns: all rows of the first, then all rows of the next. The last is padded with
-/// zeros, of which no message comes, so that no kernel needs a path for what remains.
+/// zeros, which contribute no message, so that no kernel needs a path for a remainder.
 #[derive(Debug, Default)]
 struct Columns {
     num_rows: usize,
@@ -230,7 +230,7 @@ fn padded(x: &[f32]) -> Vec<Lanes> {
     x.chunks(LANES).map(block).collect()
 }
 
-/// What messages are made of.
+/// The inputs of messages.
 #[derive(Debug, Default)]
 struct Messages {
     closest: Closest,
@@ -265,7 +265,7 @@ fn before_relu(c: f32, Lanes(p): &Lanes, Lanes(q): &Lanes) -> [f32; LANES] {
     x
 }
 
-/// `max(x, 0)`, except that what is not a number stays so and is noticed.
+/// `max(x, 0)`, except that NaN stays NaN and is noticed.
 #[inline(always)]
 fn relu(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
@@ -325,7 +325,7 @@ fn position_columns<const B: usize>(
         let q: [Lanes; B] = array::from_fn(|block| messages.q.block(column + block)[u]);
         let sets = &mut row[..messages.closest.num_sets()];
         for (entries, positions) in messages.closest.row(u).zip(sets.chunks_mut(LANES)) {
-            // The lanes of sixteen products are added afterwards: one by one, that would take longer than the rest.
+            // The lanes of sixteen products are summed afterwards: one by one, that would take longer than the rest.
             let mut products = [[0.0; LANES]; LANES];
             for (&entry, product) in entries.0.iter().zip(&mut products[..positions.len()]) {
                 let (anchor, distance) = unpack(entry);
@@ -399,8 +399,8 @@ struct Sums {
     closeness: [Lanes; 4],
 }
 
-/// Sixteen columns of a block of rows: all that one task sends back.
-struct Task<'a> {
+/// Sixteen columns of a block of rows: the gradients of one task.
+struct BackwardTask<'a> {
     column: usize,
     first: usize,
     /// What the rows send to every anchor.
@@ -410,15 +410,15 @@ struct Task<'a> {
     sums: &'a mut Sums,
 }
 
-/// Into how many blocks rows are cut, each of which keeps sums for all anchors: enough for some threads, unless the graph
-/// is so large that the sums would be. Depends on the number of rows alone, because sums are cut there.
+/// The number of blocks of rows, each of which keeps sums for all anchors: enough for some threads, fewer in a large graph,
+/// where the sums are large. Depends on the number of rows alone, so that sums have one order.
 fn num_row_blocks(num_rows: usize) -> usize {
     (num_rows / 1024).min((1 << 18) / num_rows.max(1)).clamp(1, 8)
 }
 
 impl Work {
-    /// Makes every message again and adds what it sends back. Many nodes share an anchor, and their sum must have one
-    /// order: a task takes its rows from first to last, and the sums of tasks are added in order afterwards.
+    /// Computes every message again and adds its gradient. Many nodes share an anchor, and their sum must have one order: a
+    /// task takes its rows from first to last, and the sums of tasks are added in order afterwards.
     fn send_back(&mut self, inputs: Inputs<'_>, upstream: Upstream<'_>, with_closeness: bool) {
         let [n, width] = inputs.get(0).shape();
         let num_row_blocks = num_row_blocks(n);
@@ -436,10 +436,10 @@ impl Work {
         let tasks = self.shares.chunks_mut(n).zip(own).zip(&mut self.sums).enumerate();
         let task = |(at, ((shares, own), sums))| {
             let (column, row_block) = (at / num_row_blocks, at % num_row_blocks);
-            Task { column, first: row_block * rows_per_block, shares, own, sums }
+            BackwardTask { column, first: row_block * rows_per_block, shares, own, sums }
         };
-        let mut tasks: Vec<Task> = tasks.map(task).collect();
-        let body = |task: &mut Task| send_rows_back(messages, upstream, with_closeness, task);
+        let mut tasks: Vec<BackwardTask> = tasks.map(task).collect();
+        let body = |task: &mut BackwardTask| send_rows_back(messages, upstream, with_closeness, task);
         if n * messages.cost_per_row() < WORTH_A_THREAD {
             tasks.iter_mut().for_each(body);
         } else {
@@ -485,7 +485,7 @@ impl Work {
 }
 
 simd! {
-    fn send_rows_back(messages: &Messages, upstream: Upstream<'_>, with_closeness: bool, task: &mut Task<'_>) {
+    fn send_rows_back(messages: &Messages, upstream: Upstream<'_>, with_closeness: bool, task: &mut BackwardTask<'_>) {
         match (upstream, with_closeness) {
             (Upstream::Position { gradient, v }, true) => position_back::<true>(messages, gradient, v, task),
             (Upstream::Position { gradient, v }, false) => position_back::<false>(messages, gradient, v, task),
@@ -496,13 +496,13 @@ simd! {
 }
 
 #[inline(always)]
-fn position_back<const CLOSENESS: bool>(messages: &Messages, g: &Matrix, v: &[Lanes], task: &mut Task<'_>) {
+fn position_back<const CLOSENESS: bool>(messages: &Messages, g: &Matrix, v: &[Lanes], task: &mut BackwardTask<'_>) {
     let v = v[task.column];
     rows_back::<true, CLOSENESS>(messages, task, |u| (g.row(u), v));
 }
 
 #[inline(always)]
-fn structure_back<const CLOSENESS: bool>(messages: &Messages, sent: &Columns, task: &mut Task<'_>) {
+fn structure_back<const CLOSENESS: bool>(messages: &Messages, sent: &Columns, task: &mut BackwardTask<'_>) {
     let sent = sent.block(task.column);
     rows_back::<false, CLOSENESS>(messages, task, |u| (&[], sent[u]));
 }
@@ -512,7 +512,7 @@ fn structure_back<const CLOSENESS: bool>(messages: &Messages, sent: &Columns, ta
 #[inline(always)]
 fn rows_back<'a, const SCALED: bool, const CLOSENESS: bool>(
     messages: &Messages,
-    task: &mut Task<'_>,
+    task: &mut BackwardTask<'_>,
     upstream: impl Fn(usize) -> (&'a [f32], Lanes),
 ) {
     let num_sets = messages.closest.num_sets();
@@ -590,6 +590,7 @@ simd! {
 mod tests {
     use super::*;
     use crate::dataset::generate::{self, PowerLaw};
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::seeds::Seeds;
     use crate::tape::{Tape, Var, Weights, check_gradients};
 
@@ -797,5 +798,18 @@ mod tests {
         };
         let one = on(1);
         assert!([2, 4].into_iter().all(|num_threads| on(num_threads) == one));
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let graph = generate::communities(6, 20, 0.05, 3).graph;
+        for width in [5, 16, 40] {
+            let inputs = inputs(120, width);
+            assert_same_bits_at_every_level(|| {
+                let position = Position::new(anchors(graph.clone(), None), 40);
+                let structure = Structure::new(anchors(graph.clone(), None));
+                (run(position, &inputs, &pass(0)), run(structure, &inputs[..3], &pass(0)))
+            });
+        }
     }
 }

@@ -1,16 +1,15 @@
-//! Attention over neighbours, with no number kept per edge: weights of neighbours are computed where they are needed,
-//! in the forward pass and again in the gradient, and their dropout is a function of the two nodes' addresses.
+//! Attention over neighbours that stores nothing per edge: weights of neighbours are computed in the forward pass and again
+//! in the gradient, and their dropout is a function of the addresses of the two nodes.
 //!
 //! The gradient needs no product per edge either. The slope of the leaky ReLU has two values, `s_ij`, so with
 //! `z_i = Σ_j α_ij s_ij x_j` beside `y_i` the gradient with respect to `<target, x_i>` is
-//! `<g_i, z_i> - <g_i, y_i> Σ_j α_ij s_ij`; seen from the source, gradients take the place of rows.
+//! `<g_i, z_i> - <g_i, y_i> Σ_j α_ij s_ij`; for the source, gradients take the place of rows.
 
 use super::dropout::LANES;
-use super::linear::column_sums;
 use crate::graph::{Graph, Operator};
 use crate::linalg::dispatch::simd;
 use crate::linalg::logistic::exp_of_negative;
-use crate::linalg::{Matrix, add_scaled, for_row_blocks, for_two_row_blocks, sum_over_row_blocks};
+use crate::linalg::{Matrix, add_scaled, column_sums, for_row_blocks, for_two_row_blocks, sum_over_row_blocks};
 use crate::seeds::{self, Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::borrow::Cow;
@@ -23,14 +22,14 @@ const SLOPE: f32 = 0.2;
 /// More heads would need a second position of the random stream per edge.
 const MOST_HEADS: usize = 4;
 
-/// Neighbours whose weights are computed together, as far as whole nodes go: few neighbours leave no lane idle.
+/// Neighbours whose weights are computed together, in whole nodes: short rows leave no lane idle.
 const NEIGHBOURS: usize = 512;
 
 /// `inputs = [X, source, target, b]`, with the columns of `X` in `heads` groups of equal width, and one head's part of
 /// `source` and `target` (both one row) over each:
 ///
 /// `y_i = Σ_j α_ij x_j + b`, `α_i = softmax_j leaky(<target, x_i> + <source, x_j>)` over the neighbours `j` of `i` and
-/// `i` itself, a head at a time. Weights of edges play no part.
+/// `i` itself, a head at a time. Weights of edges are ignored.
 #[derive(Debug)]
 pub struct Attention {
     operator: Operator,
@@ -45,12 +44,12 @@ pub struct Attention {
     /// Of every lane the largest exponent of a node's neighbours, one by the sum of their exponentials, and
     /// `Σ_j α_ij s_ij`; then `z_i`.
     norms: Matrix,
-    /// What the gradient needs to know of a neighbour: of every lane `<target, x_i>`, the largest exponent, one by the
+    /// What the gradient reads of a neighbour: of every lane `<target, x_i>`, the largest exponent, one by the
     /// sum, and `<g_i, y_i - b>`.
     records: Matrix,
     /// Gradients with respect to `fits`.
     slopes: Matrix,
-    /// Where the gradient with respect to `X` goes if nobody wants it.
+    /// Takes the gradient with respect to `X` if it is not wanted.
     unwanted: Matrix,
     scratch: Vec<f32>,
 }
@@ -108,7 +107,7 @@ impl Attention {
     }
 }
 
-/// What the weight of an edge follows from.
+/// What determines the weight of an edge.
 #[derive(Clone, Copy)]
 struct Edges<'a> {
     graph: &'a Graph,
@@ -165,7 +164,7 @@ impl<const H: usize> NeighbourBatch<H> {
         }
     }
 
-    /// Lists the neighbours of nodes from `first` on, before `last`, as many as are worth it; the first node left out.
+    /// Lists the neighbours of nodes from `first` on, before `last`, up to a full batch. Returns the node after the last listed.
     #[inline(always)]
     fn list(&mut self, edges: &Edges<'_>, first: usize, last: usize) -> usize {
         self.starts.clear();
@@ -202,7 +201,7 @@ impl<const H: usize> NeighbourBatch<H> {
             }
         }
         let (from, to) = if towards { (others, own) } else { (own, others) };
-        // As a whole number, what `unit` of a word is compared with.
+        // The rate as an integer that words are compared with.
         let threshold = (edges.rate * 16_777_216.0).ceil() as u32;
         let positions = from.as_chunks::<LANES>().0.iter().zip(to.as_chunks::<LANES>().0);
         for ((from, to), kept) in positions.zip(self.kept.as_chunks_mut::<LANES>().0) {
@@ -319,7 +318,7 @@ fn sums<const H: usize, const G: usize, const B: usize>(
     z[column..][..G * B].copy_from_slice(tilted.as_flattened());
 }
 
-/// A matrix with the columns of every head filled up to whole registers, and how many these are: itself, if they are.
+/// A matrix with the columns of every head padded to whole registers, and their number; borrowed if nothing is padded.
 fn padded(x: &Matrix, heads: usize) -> (Cow<'_, [f32]>, usize) {
     let head_width = x.cols() / heads;
     let padded = head_width.next_multiple_of(8);
@@ -477,25 +476,25 @@ fn attend_in_lanes<const H: usize>(
 ) {
     let (width, norm_width) = (bias.len(), 3 * H + bias.len());
     let last = first + y.len() / width;
-    let mut around = NeighbourBatch::<H>::new();
+    let mut batch = NeighbourBatch::<H>::new();
     let (mut plain, mut tilted) = (vec![0.0; edges.heads * padded], vec![0.0; edges.heads * padded]);
     let mut from = first;
     while from < last {
-        let to = around.list(&edges, from, last);
+        let to = batch.list(&edges, from, last);
         if let Some(stream) = edges.mask {
-            around.draw(&edges, stream, from, false);
+            batch.draw(&edges, stream, from, false);
         }
         for i in from..to {
-            let slots = around.starts[i - from]..around.starts[i - from + 1];
-            let (weights, slopes) = (&mut around.weights[slots.clone()], &mut around.slopes[slots.clone()]);
+            let slots = batch.starts[i - from]..batch.starts[i - from + 1];
+            let (weights, slopes) = (&mut batch.weights[slots.clone()], &mut batch.slopes[slots.clone()]);
             let mut best = [f32::NEG_INFINITY; H];
-            for (weights, &j) in weights.iter_mut().zip(&around.neighbours[slots]) {
+            for (weights, &j) in weights.iter_mut().zip(&batch.neighbours[slots]) {
                 *weights = *lanes::<H>(edges.fits.row(j as usize), 0);
                 for h in 0..H {
                     best[h] = if weights[h] > best[h] { weights[h] } else { best[h] };
                 }
             }
-            // The leaky ReLU rises everywhere, so the best source has the largest exponent.
+            // The leaky ReLU is increasing, so the best source has the largest exponent.
             let target = lanes::<H>(edges.fits.row(i), H);
             let tops = &mut norms[(i - first) * norm_width..][..H];
             for h in 0..H {
@@ -510,17 +509,17 @@ fn attend_in_lanes<const H: usize>(
                 }
             }
         }
-        around.weigh(&edges, None);
+        batch.weigh(&edges, None);
         for i in from..to {
-            let slots = around.starts[i - from]..around.starts[i - from + 1];
+            let slots = batch.starts[i - from]..batch.starts[i - from + 1];
             let (mut sum, mut tilted_sum) = ([0.0; H], [0.0; H]);
-            for (weights, slopes) in around.weights[slots.clone()].iter().zip(&around.slopes[slots.clone()]) {
+            for (weights, slopes) in batch.weights[slots.clone()].iter().zip(&batch.slopes[slots.clone()]) {
                 for h in 0..H {
                     sum[h] += weights[h];
                     tilted_sum[h] += weights[h] * slopes[h];
                 }
             }
-            around.sums(slots, x, edges.heads, padded, &mut plain, &mut tilted);
+            batch.sums(slots, x, edges.heads, padded, &mut plain, &mut tilted);
             let y = &mut y[(i - first) * width..][..width];
             let (norms, z) = norms[(i - first) * norm_width..][..norm_width].split_at_mut(3 * H);
             for h in 0..H {
@@ -541,7 +540,7 @@ fn attend_in_lanes<const H: usize>(
 }
 
 simd! {
-    /// What the gradient needs to know of each node, and the gradient with respect to `<target, x_i>`.
+    /// What the gradient reads of each node, and the gradient with respect to `<target, x_i>`.
     fn describe(
         edges: Edges<'_>, norms: &Matrix, gradient: &Matrix, output: &Matrix, bias: &[f32], first: usize,
         records: &mut [f32], slopes: &mut [f32],
@@ -571,7 +570,7 @@ simd! {
 }
 
 simd! {
-    /// Every node gathers what it sent to its neighbours.
+    /// Every node gathers the gradients of what it sent to its neighbours.
     fn attend_back(
         edges: Edges<'_>, records: &Matrix, gradient: &[f32], padded: usize, x: &Matrix, vectors: [&[f32]; 2],
         first: usize, dx: &mut [f32], slopes: &mut [f32],
@@ -599,41 +598,41 @@ fn attend_back_in_lanes<const H: usize>(
 ) {
     let (width, head_width) = (x.cols(), edges.head_width);
     let last = first + dx.len() / width;
-    let mut around = NeighbourBatch::<H>::new();
+    let mut batch = NeighbourBatch::<H>::new();
     let (mut plain, mut tilted) = (vec![0.0; edges.heads * padded], vec![0.0; edges.heads * padded]);
     let (mut scales, mut alongs) = (Vec::new(), Vec::new());
     let mut from = first;
     while from < last {
-        let to = around.list(&edges, from, last);
+        let to = batch.list(&edges, from, last);
         if let Some(stream) = edges.mask {
-            around.draw(&edges, stream, from, true);
+            batch.draw(&edges, stream, from, true);
         }
-        scales.resize(around.weights.len(), [0.0; H]);
-        alongs.resize(around.weights.len(), [0.0; H]);
+        scales.resize(batch.weights.len(), [0.0; H]);
+        alongs.resize(batch.weights.len(), [0.0; H]);
         for i in from..to {
             let source = lanes::<H>(edges.fits.row(i), 0);
-            for slot in around.starts[i - from]..around.starts[i - from + 1] {
-                let record = records.row(around.neighbours[slot] as usize);
+            for slot in batch.starts[i - from]..batch.starts[i - from + 1] {
+                let record = records.row(batch.neighbours[slot] as usize);
                 let (targets, tops) = (lanes::<H>(record, 0), lanes::<H>(record, H));
                 for h in 0..H {
                     let fit = targets[h] + source[h];
-                    around.weights[slot][h] = leaky(fit) - tops[h];
-                    around.slopes[slot][h] = leaky_slope(fit);
+                    batch.weights[slot][h] = leaky(fit) - tops[h];
+                    batch.slopes[slot][h] = leaky_slope(fit);
                 }
                 scales[slot] = *lanes::<H>(record, 2 * H);
                 alongs[slot] = *lanes::<H>(record, 3 * H);
             }
         }
-        around.weigh(&edges, Some(&scales));
+        batch.weigh(&edges, Some(&scales));
         for i in from..to {
-            let slots = around.starts[i - from]..around.starts[i - from + 1];
+            let slots = batch.starts[i - from]..batch.starts[i - from + 1];
             let mut along = [0.0; H];
             for slot in slots.clone() {
                 for h in 0..H {
-                    along[h] += around.weights[slot][h] * around.slopes[slot][h] * alongs[slot][h];
+                    along[h] += batch.weights[slot][h] * batch.slopes[slot][h] * alongs[slot][h];
                 }
             }
-            around.sums(slots, gradient, edges.heads, padded, &mut plain, &mut tilted);
+            batch.sums(slots, gradient, edges.heads, padded, &mut plain, &mut tilted);
             let fit_slopes = &mut fit_slopes[(i - first) * 2 * H..][..2 * H];
             let dx = &mut dx[(i - first) * width..][..width];
             for head in 0..edges.heads {
@@ -671,6 +670,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::tape::{check_gradients, value_and_gradients};
 
     fn graph() -> Operator {
@@ -691,7 +691,7 @@ mod tests {
 
     #[test]
     fn weights_of_neighbours_add_up_to_one_and_large_fits_do_not_overflow() {
-        // All x_j alike: whatever the weights, the mean is x. Node 5 has itself alone.
+        // All x_j are equal: the mean is x for any weights. Node 5 has no neighbour but itself.
         let x = Matrix::from_fn(6, 4, |_, c| 30.0 * c as f32);
         let vector = |scale: f32| Matrix::from_fn(1, 4, |_, c| scale * c as f32);
         let inputs = [x.clone(), vector(5.0), vector(-3.0), Matrix::zeros(1, 4)];
@@ -707,5 +707,18 @@ mod tests {
         let (y, _) = value_and_gradients(&mut Attention::new(operator, 4).dropping(0.6, "a"), &inputs);
         assert!(y.row(0).iter().all(|y| (y - 1.0).abs() < 0.25), "{:?}", y.row(0));
         assert!(y.row(0).windows(2).all(|heads| heads[0] != heads[1]));
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let (graph, _) = Graph::from_edges(300, &(1..900).map(|i| [i % 300, i * 7 % 300]).collect::<Vec<_>>()).unwrap();
+        let operator = Operator::symmetric(graph.into());
+        let filled = |rows, cols| Matrix::from_fn(rows, cols, |i, c| ((i * 31 + c * 17) % 101) as f32 * 0.02 - 1.0);
+        for (heads, width) in [(1, 5), (2, 36), (4, 32)] {
+            let inputs = [filled(300, width), filled(1, width), filled(1, width), filled(1, width)];
+            assert_same_bits_at_every_level(|| {
+                value_and_gradients(&mut Attention::new(operator.clone(), heads).dropping(0.4, "a"), &inputs)
+            });
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Branches blended node by node, by weights that each node chooses.
+//! A weighted mean of branches, with weights per node.
 
-use crate::linalg::{Matrix, for_row_blocks};
+use crate::linalg::{Matrix, add_scaled, for_row_blocks};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
 /// `inputs = [X]`; the output is `tanh(X)`.
@@ -48,7 +48,7 @@ impl Operation for Blend {
             let y = output.row_mut(row);
             y.fill(0.0);
             for (branch, &share) in shares(inputs, row).iter().enumerate() {
-                crate::linalg::add_scaled(y, share, inputs.get(branch).row(row));
+                add_scaled(y, share, inputs.get(branch).row(row));
             }
         }
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_of_overwhelming_score_is_all_there_is() {
+    fn a_branch_of_much_higher_score_takes_all_the_weight() {
         let z = [Matrix::ones(2, 2), Matrix::zeros(2, 2)];
         let s = [Matrix::from_rows(&[[200.0], [-200.0]]), Matrix::zeros(2, 1)];
         let inputs: Vec<Matrix> = z.into_iter().chain(s).collect();

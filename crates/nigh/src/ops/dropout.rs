@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(crate) struct Mask {
     rate: f32,
-    /// The name of the layer as an address: no two layers of a model drop alike.
+    /// The name of the layer as an address, so that every layer of a model drops other entries.
     layer: u64,
     /// The address of each row, if it is not its number.
     addresses: Option<Arc<[u32]>>,
@@ -26,7 +26,7 @@ impl Mask {
         Mask { addresses: Some(addresses), ..self }
     }
 
-    /// The stream that a pass drops by, if it drops at all.
+    /// The random stream of a pass, if it drops anything.
     pub fn stream(&self, pass: &Pass) -> Option<Stream> {
         (pass.training && self.rate > 0.0).then(|| pass.stream(Purpose::Dropout, self.layer))
     }
@@ -35,25 +35,24 @@ impl Mask {
         1.0 / (1.0 - self.rate)
     }
 
-    /// The address of a row as part of a position of the stream.
+    /// The address of a row, part of a position of the stream.
     #[inline(always)]
     pub fn address(&self, row: usize) -> u32 {
         self.addresses.as_ref().map_or(row as u32, |addresses| addresses[row])
     }
 
-    /// Sixteen random bits decide about an entry, so one position of the stream serves eight: below this they drop it.
+    /// An entry whose sixteen random bits are below this is dropped; one position of the stream serves eight entries.
     fn threshold(&self) -> u32 {
         (self.rate * 65_536.0) as u32
     }
 
-    /// Whether the entries at `(address of the row, column)` are kept. All slices are as long, and that a multiple of
-    /// `LANES`.
+    /// Whether the entries at `(address of the row, column)` are kept. All slices have one length, a multiple of `LANES`.
     pub fn keeps(&self, stream: Stream, addresses: &[u32], columns: &[u32], kept: &mut [bool]) {
         keep_entries(stream, self.threshold(), addresses, columns, kept);
     }
 
-    /// `y` is `x` with zero for every entry that is dropped, or negative if `RELU`, and the others scaled. Without a stream
-    /// nothing is dropped.
+    /// `y` is `x` scaled, with zero for every dropped entry and, if `RELU`, for every negative one. Without a stream nothing is
+    /// dropped or scaled.
     fn apply<const RELU: bool>(&self, stream: Option<Stream>, x: &Matrix, y: &mut Matrix) {
         let width = x.cols();
         y.reshape(x.rows(), width);
@@ -146,7 +145,7 @@ fn drop_some(entries: &mut [f32], bits: u32, scale: f32, relu: bool) {
 #[derive(Debug)]
 pub struct Dropout {
     mask: Mask,
-    /// The stream of the last forward pass, by which its gradient is masked.
+    /// The stream of the last forward pass, which also masks its gradient.
     stream: Option<Stream>,
 }
 
@@ -174,7 +173,7 @@ impl Operation for Dropout {
         }
     }
 
-    /// Features stay from pass to pass, what is dropped of them does not.
+    /// Every training pass drops other entries.
     fn is_dynamic(&self) -> bool {
         self.mask.rate > 0.0
     }
@@ -208,7 +207,7 @@ impl Operation for ReluDropout {
     }
 
     fn backward(&mut self, _: Inputs<'_>, output: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
-        // An entry of the output is positive exactly where it passed both.
+        // An entry of the output is positive exactly where it passed ReLU and dropout.
         if let Some(dx) = wanted.get(0) {
             let (width, scale) = (output.cols(), self.scale);
             dx.reshape(output.rows(), width);
@@ -228,14 +227,14 @@ simd! {
     /// `dx = scale g` where `y > 0`, and zero elsewhere.
     fn scale_where_positive(y: &[f32], g: &[f32], scale: f32, dx: &mut [f32]) {
         for ((dx, &y), &g) in dx.iter_mut().zip(y).zip(g) {
-            // Scaled before it is chosen: a branch on what dropout left would be guessed wrong every other time.
+            // Scaled before the choice: a branch on a random mask would be mispredicted half of the time.
             let scaled = g * scale;
             *dx = if y > 0.0 { scaled } else { 0.0 };
         }
     }
 }
 
-/// `max(x, 0)`, except that what is not a number stays so and is noticed.
+/// `max(x, 0)`, except that NaN stays NaN and is noticed.
 #[inline(always)]
 fn relu(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
@@ -244,6 +243,7 @@ fn relu(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::tape::{check_gradients, value_and_gradients};
 
     #[test]
@@ -263,5 +263,15 @@ mod tests {
             let mean = y.data().iter().sum::<f32>() / y.data().len() as f32;
             assert!((mean - 1.0).abs() < 0.04, "{mean}");
         }
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let x = Matrix::from_fn(300, 45, |i, c| ((i * 31 + c * 17) % 101) as f32 - 50.0);
+        assert_same_bits_at_every_level(|| {
+            let inputs = std::slice::from_ref(&x);
+            let plain = value_and_gradients(&mut Dropout::new(0.3, "a"), inputs);
+            (plain, value_and_gradients(&mut ReluDropout::new(0.3, "a"), inputs))
+        });
     }
 }

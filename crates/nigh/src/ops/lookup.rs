@@ -1,6 +1,6 @@
-//! `I W` for one-hot ids: rows of a table, of which the identity is never written.
+//! `I W` for one-hot ids: rows of a table, without storing the identity.
 
-use crate::linalg::{Matrix, for_row_blocks};
+use crate::linalg::{Matrix, add_scaled, look_up_into};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl Lookup {
 
 impl Operation for Lookup {
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
-        gather(inputs.get(0), &self.ids, output);
+        look_up_into(inputs.get(0), &self.ids, output);
     }
 
     fn backward(&mut self, inputs: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
@@ -28,30 +28,10 @@ impl Operation for Lookup {
             dw.reshape(w.rows(), w.cols());
             dw.data_mut().fill(0.0);
             for (row, &id) in self.ids.iter().enumerate().filter(|entry| (*entry.1 as usize) < w.rows()) {
-                crate::linalg::add_scaled(dw.row_mut(id as usize), 1.0, gradient.row(row));
+                add_scaled(dw.row_mut(id as usize), 1.0, gradient.row(row));
             }
         }
     }
-}
-
-/// Rows `ids` of a table; an id beyond it has a row of zeros.
-pub(crate) fn look_up(table: &Matrix, ids: &[u32]) -> Matrix {
-    let mut rows = Matrix::default();
-    gather(table, ids, &mut rows);
-    rows
-}
-
-fn gather(table: &Matrix, ids: &[u32], output: &mut Matrix) {
-    let width = table.cols();
-    output.reshape(ids.len(), width);
-    for_row_blocks(output.data_mut(), width, width, |first, rows| {
-        for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-            match ids[first + at] as usize {
-                id if id < table.rows() => row.copy_from_slice(table.row(id)),
-                _ => row.fill(0.0),
-            }
-        }
-    });
 }
 
 #[cfg(test)]

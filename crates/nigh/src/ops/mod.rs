@@ -1,6 +1,6 @@
 //! Differentiable operations, value and gradient side by side.
 
-// Lanes are counted: an iterator with a closure would be compiled apart, without the vectors of its caller.
+// Loops count lanes: a closure would be compiled on its own, without the vector instructions of its caller.
 #![allow(clippy::needless_range_loop)]
 
 pub mod add;
@@ -13,5 +13,6 @@ pub mod lookup;
 pub mod normalize;
 pub mod pairs;
 pub mod propagate;
+pub mod signal;
 pub mod softmax;
 pub mod sparse;

@@ -1,19 +1,21 @@
-//! Pairs of nodes scored, judged and differentiated in one pass over an incidence list: every node gathers what its
-//! pairs send it, so there is no scatter, no atomic, and no tensor with a row per pair.
+//! Scores of pairs of nodes, their loss and its gradient in one pass over an incidence list: every node gathers from its
+//! pairs, so there is no scatter, no atomic operation and no tensor with a row per pair.
 
-use super::normalize::{length, normalize, project};
 use crate::linalg::dispatch::simd;
 use crate::linalg::fold::{LANES, fold, lane_products};
 use crate::linalg::incidence::Incidence;
 use crate::linalg::logistic::cross_entropies;
-use crate::linalg::{CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, for_two_row_blocks, prefetch};
+use crate::linalg::{
+    CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, for_two_row_blocks, normalize_rows, prefetch,
+    project_rows, row_length,
+};
 
 /// Whether rows are scaled to length one before their inner product is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// `<h_i, h_j>`, as the paper's text says.
+    /// `<h_i, h_j>`, as in the text of the paper.
     Raw,
-    /// `<h_i, h_j> / (|h_i| |h_j|)`, as its figures were made.
+    /// `<h_i, h_j> / (|h_i| |h_j|)`, as in the runs behind its figures.
     Unit,
 }
 
@@ -35,7 +37,7 @@ impl PairLoss {
         let z = match scale {
             Scale::Raw => h,
             Scale::Unit => {
-                normalize(h, &mut buffers.unit, &mut buffers.scales);
+                normalize_rows(h, &mut buffers.unit, &mut buffers.scales);
                 &buffers.unit
             }
         };
@@ -47,63 +49,63 @@ impl PairLoss {
         for_two_row_blocks(gradient.data_mut(), width, &mut buffers.losses, 1, cost, |first, rows, losses| {
             self.gather(z, share, first, rows, losses);
             if scale == Scale::Unit {
-                project(z, &buffers.scales, first, rows);
+                project_rows(z, &buffers.scales, first, rows);
             }
         });
-        // Both ends of a pair report its loss.
+        // Both ends of a pair count its loss.
         let loss = 0.5 * buffers.losses.iter().sum::<f64>() / num_pairs as f64;
         self.buffers = buffers;
         loss
     }
 }
 
-/// What is used again for the next loss.
+/// Storage that the next loss reuses.
 #[derive(Debug, Default)]
 struct Buffers {
     unit: Matrix,
-    /// What the rows were scaled by.
+    /// One over the length of each row.
     scales: Vec<f32>,
     /// By node.
     losses: Vec<f64>,
 }
 
-/// Ends of pairs whose scores are computed together: enough that none waits for another, few enough for the nearest cache.
-const AT_ONCE: usize = 256;
+/// Ends of pairs whose scores are computed together: enough to hide latencies, few enough for the nearest cache.
+const GROUP_SIZE: usize = 256;
 
 /// Some of the pairs of one node.
 #[derive(Clone, Copy)]
-struct Bunch<'a> {
+struct NodePairs<'a> {
     node: usize,
     others: &'a [u32],
 }
 
-/// Pairs of consecutive nodes that are scored together, and what is known of them.
+/// Pairs of consecutive nodes that are scored together.
 struct Group<'a> {
-    bunches: [Bunch<'a>; AT_ONCE],
-    num_bunches: usize,
+    nodes: [NodePairs<'a>; GROUP_SIZE],
+    num_nodes: usize,
     num_ends: usize,
-    labels: [f32; AT_ONCE],
+    labels: [f32; GROUP_SIZE],
     /// Partial sums of the inner products.
-    parts: [[f32; LANES]; AT_ONCE],
+    parts: [[f32; LANES]; GROUP_SIZE],
     /// Scores, then the derivative of the loss by them.
-    scores: [f32; AT_ONCE],
+    scores: [f32; GROUP_SIZE],
 }
 
 impl Group<'_> {
     fn new() -> Self {
         Group {
-            bunches: [Bunch { node: 0, others: &[] }; AT_ONCE],
-            num_bunches: 0,
+            nodes: [NodePairs { node: 0, others: &[] }; GROUP_SIZE],
+            num_nodes: 0,
             num_ends: 0,
-            labels: [0.0; AT_ONCE],
-            parts: [[0.0; LANES]; AT_ONCE],
-            scores: [0.0; AT_ONCE],
+            labels: [0.0; GROUP_SIZE],
+            parts: [[0.0; LANES]; GROUP_SIZE],
+            scores: [0.0; GROUP_SIZE],
         }
     }
 }
 
 impl PairLoss {
-    /// Losses and gradients of consecutive nodes, `first` and those behind it.
+    /// Losses and gradients of consecutive nodes from `first` on.
     fn gather(&self, z: &Matrix, share: f32, first: usize, rows: &mut [f32], losses: &mut [f64]) {
         rows.fill(0.0);
         let far = size_of_val(z.data()) > CACHED_BYTES;
@@ -113,16 +115,16 @@ impl PairLoss {
             for (pairs, label) in [(&self.positive, 1.0), (&self.negative, 0.0)] {
                 let mut others = pairs.others(first + at);
                 while !others.is_empty() {
-                    if group.num_ends == AT_ONCE {
-                        *loss += judge(&mut group, z, share, first, rows);
+                    if group.num_ends == GROUP_SIZE {
+                        *loss += loss_of_group(&mut group, z, share, first, rows);
                     }
-                    let (now, later) = others.split_at(others.len().min(AT_ONCE - group.num_ends));
+                    let (now, later) = others.split_at(others.len().min(GROUP_SIZE - group.num_ends));
                     group.labels[group.num_ends..][..now.len()].fill(label);
-                    group.bunches[group.num_bunches] = Bunch { node: first + at, others: now };
-                    group.num_bunches += 1;
+                    group.nodes[group.num_nodes] = NodePairs { node: first + at, others: now };
+                    group.num_nodes += 1;
                     group.num_ends += now.len();
                     if far {
-                        // They are read when the group is full.
+                        // Read when the group is full.
                         now.iter().for_each(|&other| prefetch(z.data(), other as usize * z.cols(), z.cols()));
                     }
                     others = later;
@@ -130,24 +132,24 @@ impl PairLoss {
             }
         }
         if let Some(loss) = losses.last_mut() {
-            *loss += judge(&mut group, z, share, first, rows);
+            *loss += loss_of_group(&mut group, z, share, first, rows);
         }
     }
 }
 
 simd! {
     /// The loss of a group, whose gradient is added to `rows`, of which the first belongs to node `first`.
-    fn judge(group: &mut Group<'_>, z: &Matrix, share: f32, first: usize, rows: &mut [f32]) -> f64 {
-        let (width, bunches) = (z.cols(), &group.bunches[..group.num_bunches]);
+    fn loss_of_group(group: &mut Group<'_>, z: &Matrix, share: f32, first: usize, rows: &mut [f32]) -> f64 {
+        let (width, nodes) = (z.cols(), &group.nodes[..group.num_nodes]);
         let mut end = 0;
-        for bunch in bunches {
-            let a = z.row(bunch.node);
-            for &other in bunch.others {
+        for pairs_of in nodes {
+            let a = z.row(pairs_of.node);
+            for &other in pairs_of.others {
                 group.parts[end] = lane_products(a, z.row(other as usize));
                 end += 1;
             }
         }
-        // Whole blocks of sixteen: what is beyond the last end is folded along and not used.
+        // In whole blocks of sixteen; sums beyond the last end are not used.
         let filled = group.num_ends.next_multiple_of(LANES);
         fold(&group.parts[..filled], &mut group.scores[..filled]);
         let mut sums = [0.0; LANES];
@@ -161,13 +163,13 @@ simd! {
             }
         }
         let mut slopes = &group.scores[..group.num_ends];
-        for bunch in bunches {
-            let (now, later) = slopes.split_at(bunch.others.len());
-            let g = &mut rows[(bunch.node - first) * width..][..width];
-            for_column_blocks!(width, column => add_rows(z, bunch.others, now, column, g));
+        for pairs_of in nodes {
+            let (now, later) = slopes.split_at(pairs_of.others.len());
+            let g = &mut rows[(pairs_of.node - first) * width..][..width];
+            for_column_blocks!(width, column => add_rows(z, pairs_of.others, now, column, g));
             slopes = later;
         }
-        (group.num_bunches, group.num_ends) = (0, 0);
+        (group.num_nodes, group.num_ends) = (0, 0);
         let mut loss = 0.0;
         for sum in sums {
             loss += sum;
@@ -189,7 +191,7 @@ fn add_rows<const B: usize>(z: &Matrix, others: &[u32], scales: &[f32], column: 
     g[column..][..B].copy_from_slice(&sum);
 }
 
-/// The score of every pair, in order. Lengths are taken of those rows alone that are asked about.
+/// The score of every pair, in order. Only the lengths of rows in these pairs are computed.
 pub fn scores(h: &Matrix, pairs: &[[u32; 2]], scale: Scale, out: &mut Vec<f32>) {
     out.resize(pairs.len(), 0.0);
     for_row_blocks(out, 1, 4 * h.cols(), |first, scores| {
@@ -214,21 +216,21 @@ simd! {
                 fold(parts, sums);
             }
             for (at, score) in scores.iter_mut().enumerate() {
-                let lengths = length(sums[1][at]) * length(sums[2][at]);
+                let lengths = row_length(sums[1][at]) * row_length(sums[2][at]);
                 *score = if scale == Scale::Unit { sums[0][at] / lengths } else { sums[0][at] };
             }
         }
     }
 }
 
-/// `out_p = h_i ⊙ h_j`, what the pair predictor reads.
+/// `out_p = h_i ⊙ h_j`, the input of the pair predictor.
 pub fn hadamard(h: &Matrix, pairs: &[[u32; 2]], out: &mut Matrix) {
     let width = h.cols();
     out.reshape(pairs.len(), width);
     for_row_blocks(out.data_mut(), width, 2 * width, |first, rows| hadamard_rows(h, &pairs[first..], rows));
 }
 
-/// Pairs between the one that is computed and the one whose rows are asked for.
+/// How many pairs ahead rows are prefetched.
 const AHEAD: usize = 4;
 
 simd! {
@@ -297,9 +299,10 @@ fn add_products<const B: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::tape::check_loss_gradient;
 
-    /// A repeated pair, a pair with itself and a node that nobody asks about.
+    /// A repeated pair, a pair with itself and a node without pairs.
     const POSITIVE: [[u32; 2]; 3] = [[0, 1], [2, 1], [0, 1]];
     const NEGATIVE: [[u32; 2]; 2] = [[3, 3], [0, 3]];
 
@@ -314,8 +317,8 @@ mod tests {
     }
 
     #[test]
-    fn a_node_of_many_pairs_is_judged_in_several_groups() {
-        // Node 0 is in 700 pairs of either kind, which fill groups up to their last place and beyond.
+    fn a_node_of_many_pairs_is_computed_in_several_groups() {
+        // Node 0 is in 700 pairs of either kind, more than a group holds.
         let positive: Vec<[u32; 2]> = (0..700).map(|p| [0, 1 + p % 30]).collect();
         let negative: Vec<[u32; 2]> = (0..700).map(|p| [p % 31, 0]).collect();
         for width in [3, 32, 40, 64] {
@@ -378,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_of_the_hadamard_product_is_gathered_right() {
+    fn the_gradient_of_the_hadamard_product_agrees_with_finite_differences() {
         let pairs = [[0, 1], [1, 2], [3, 3]];
         let mut incidence = Incidence::with_pairs();
         incidence.rebuild(4, &pairs);
@@ -389,5 +392,32 @@ mod tests {
             hadamard_gradient(h, &incidence, &upstream, gradient);
             product.data().iter().zip(upstream.data()).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
         });
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let positive: Vec<[u32; 2]> = (0..900).map(|p| [p * 7 % 90, p * 11 % 90]).collect();
+        let negative: Vec<[u32; 2]> = (0..900).map(|p| [p * 13 % 90, p * 17 % 90]).collect();
+        for width in [3, 32, 40, 64] {
+            let h = Matrix::from_fn(90, width, |i, c| ((i * 7 + c * 5) % 11) as f32 * 0.1 - 0.45);
+            for scale in [Scale::Raw, Scale::Unit] {
+                assert_same_bits_at_every_level(|| {
+                    let (mut loss, mut gradient, mut scored) = (PairLoss::default(), Matrix::default(), Vec::new());
+                    loss.positive.rebuild(90, &positive);
+                    loss.negative.rebuild(90, &negative);
+                    let found = loss.loss(&h, scale, &mut gradient);
+                    scores(&h, &positive, scale, &mut scored);
+                    ((found, gradient), scored)
+                });
+            }
+            assert_same_bits_at_every_level(|| {
+                let (mut product, mut gradient) = (Matrix::default(), Matrix::default());
+                let mut incidence = Incidence::with_pairs();
+                incidence.rebuild(90, &positive);
+                hadamard(&h, &positive, &mut product);
+                hadamard_gradient(&h, &incidence, &product, &mut gradient);
+                (product, gradient)
+            });
+        }
     }
 }

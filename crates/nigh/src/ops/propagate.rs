@@ -1,11 +1,8 @@
-//! `Y = Ã^K X + b`: message passing without weights, the heart of every model.
+//! `Y = Ã^K X + b`: message passing without weights.
 
-use super::linear::column_sums;
-use crate::graph::Operator;
-use crate::linalg::dispatch::simd;
-use crate::linalg::half::{self, Convert, Entry, Half, Portable, Storage};
-use crate::linalg::pages::AlignedVec;
-use crate::linalg::{CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, prefetch};
+use crate::graph::{HopBuffers, Operator, apply_hops};
+use crate::linalg::half::Storage;
+use crate::linalg::{Matrix, column_sums};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
 /// `inputs = [X]` or `[X, b]`.
@@ -14,14 +11,14 @@ pub struct Propagate {
     operator: Operator,
     hops: usize,
     storage: Storage,
-    spare: Spare,
+    buffers: HopBuffers,
     sums: Vec<f32>,
 }
 
 impl Propagate {
     /// `K = hops` applications of `operator`.
     pub fn new(operator: Operator, hops: usize) -> Propagate {
-        Propagate { operator, hops, storage: Storage::Single, spare: Spare::default(), sums: Vec::new() }
+        Propagate { operator, hops, storage: Storage::Single, buffers: HopBuffers::default(), sums: Vec::new() }
     }
 
     /// With `X` stored like this between hops, and gradients as well.
@@ -30,24 +27,16 @@ impl Propagate {
     }
 }
 
-/// What the hops pass through, kept for the next time.
-#[derive(Debug, Default)]
-pub(crate) struct Spare {
-    single: Matrix,
-    halves: [AlignedVec<Half>; 2],
-    padded: [Matrix; 2],
-}
-
 impl Operation for Propagate {
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
         let bias = if inputs.len() == 2 { inputs.get(1).data() } else { &[] };
-        apply_hops(&self.operator, self.hops, self.storage, inputs.get(0), bias, output, &mut self.spare);
+        apply_hops(&self.operator, self.hops, self.storage, inputs.get(0), bias, output, &mut self.buffers);
     }
 
     fn backward(&mut self, _: Inputs<'_>, _: &Matrix, gradient: &Matrix, inputs: &mut Gradients<'_>) {
         // d/dX <G, Ã^K X> = (Ã^K)^T G.
         if let Some(x) = inputs.get(0) {
-            apply_hops(&self.operator.transposed(), self.hops, self.storage, gradient, &[], x, &mut self.spare);
+            apply_hops(&self.operator.transposed(), self.hops, self.storage, gradient, &[], x, &mut self.buffers);
         }
         if let Some(bias) = inputs.get(1) {
             column_sums(gradient, bias.data_mut(), &mut self.sums);
@@ -55,421 +44,11 @@ impl Operation for Propagate {
     }
 }
 
-/// `y = operator^hops x + b`, through spare buffers; an empty `b` is none.
-pub(crate) fn apply_hops(
-    operator: &Operator,
-    hops: usize,
-    storage: Storage,
-    x: &Matrix,
-    bias: &[f32],
-    y: &mut Matrix,
-    spare: &mut Spare,
-) {
-    if hops == 0 {
-        y.copy_from(x);
-        return y.data_mut().chunks_exact_mut(bias.len().max(1)).for_each(|row| add_bias(row, bias));
-    }
-    let wider = whole_vectors(x.cols());
-    if wider != x.cols() {
-        let [mut from, mut to] = std::mem::take(&mut spare.padded);
-        copy_columns(x, wider, &[], &mut from);
-        apply_hops(operator, hops, storage, &from, &[], &mut to, spare);
-        copy_columns(&to, x.cols(), bias, y);
-        spare.padded = [from, to];
-        return;
-    }
-    if storage == Storage::Half && apply_half_hops(operator, hops, x, bias, y, &mut spare.halves) {
-        return;
-    }
-    let (rows, width) = (x.rows(), x.cols());
-    assert_eq!(rows, operator.graph().num_nodes(), "one row per node");
-    y.reshape(rows, width);
-    spare.single.reshape(rows, width);
-    // The last hop has to land in `y`, so the first one does when their number is odd.
-    let (mut from, mut to) = (&mut spare.single, y);
-    if hops.is_multiple_of(2) {
-        std::mem::swap(&mut from, &mut to);
-    }
-    let scales_rows = operator.graph().num_edges() >= WORTH_A_PASS * rows;
-    if scales_rows {
-        for_row_blocks(from.data_mut(), width, width, |first, block| {
-            scale_rows(&x.data()[first * width..], &operator.right()[first..], width, block);
-        });
-    }
-    for hop in 0..hops {
-        let is_last = hop + 1 == hops;
-        let input = if hop == 0 && !scales_rows { x } else { &*from };
-        let bias = if is_last { bias } else { &[] };
-        let (is_scaled, scales) = (scales_rows, scales_rows && !is_last);
-        Hop { bias, is_scaled, scales, ..Hop::new(operator, input.data(), width) }.run(to.data_mut());
-        std::mem::swap(&mut from, &mut to);
-    }
-}
-
-/// The width with which rows are made of whole vectors. Others would be gathered in pieces, the neighbours anew for each,
-/// and begin anywhere in a cache line.
-fn whole_vectors(width: usize) -> usize {
-    match width {
-        0 => 0,
-        1..=8 => width.next_power_of_two(),
-        _ => width.next_multiple_of(16),
-    }
-}
-
-/// The first columns of `x`, or zeros behind them, and `b` added.
-fn copy_columns(x: &Matrix, width: usize, bias: &[f32], y: &mut Matrix) {
-    y.reshape(x.rows(), width);
-    let kept = width.min(x.cols());
-    for_row_blocks(y.data_mut(), width, width, |first, block| {
-        for (y, x) in block.chunks_exact_mut(width).zip(x.data()[first * x.cols()..].chunks_exact(x.cols())) {
-            y[..kept].copy_from_slice(&x[..kept]);
-            y[kept..].fill(0.0);
-            add_bias(y, bias);
-        }
-    });
-}
-
-/// Edges per node from which on `diag(r)` goes into the rows before they are read, once for all who read them. The sums are
-/// the same to the last bit.
-const WORTH_A_PASS: usize = 16;
-
-simd! {
-    fn scale_rows(x: &[f32], right: &[f32], width: usize, y: &mut [f32]) {
-        for ((y, x), r) in y.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(right) {
-            for (y, x) in y.iter_mut().zip(x) {
-                *y = r * x;
-            }
-        }
-    }
-}
-
-fn add_bias(row: &mut [f32], bias: &[f32]) {
-    row.iter_mut().zip(bias).for_each(|(y, b)| *y += b);
-}
-
-/// As `apply_hops`, with every row that is read stored in halves. Entries are scaled by a power of two, which rounds
-/// nothing, to where halves are dense. Says whether all of them stayed in range; if not, `y` means nothing.
-fn apply_half_hops(
-    operator: &Operator,
-    hops: usize,
-    x: &Matrix,
-    bias: &[f32],
-    y: &mut Matrix,
-    [from, to]: &mut [AlignedVec<Half>; 2],
-) -> bool {
-    assert_eq!(x.rows(), operator.graph().num_nodes(), "one row per node");
-    let Some(scale) = half::scale_of(x.data()) else { return false };
-    half::narrow(x.data(), operator.right(), scale, from);
-    for _ in 1..hops {
-        to.reshape(from.len());
-        if (Hop { is_scaled: true, scales: true, ..Hop::new(operator, &from[..], x.cols()) }).run(to) {
-            return false;
-        }
-        std::mem::swap(from, to);
-    }
-    y.reshape(x.rows(), x.cols());
-    let last = Hop { factor: 1.0 / scale, bias, is_scaled: true, ..Hop::new(operator, &from[..], x.cols()) };
-    last.run(y.data_mut());
-    true
-}
-
-/// `y = diag(l) (A + s I) diag(r) x + b`, a row at a time: gathered, never scattered. An empty `b` is none.
-pub(crate) fn apply_rows(operator: &Operator, x: &Matrix, bias: &[f32], y: &mut Matrix) {
-    assert_eq!(x.rows(), operator.graph().num_nodes(), "one row per node");
-    y.reshape(x.rows(), x.cols());
-    Hop { bias, ..Hop::new(operator, x.data(), x.cols()) }.run(y.data_mut());
-}
-
-/// Edges between the one that is added and the one whose row is asked for, times the bytes of an entry: about as long as
-/// memory takes to answer.
-const AHEAD: usize = 16 * size_of::<f32>();
-
-/// Multiplications worth a task of their own. Tasks are cut where the edges are halved, so that hubs do not make one of
-/// them late; where exactly changes no sum, because a row is never cut.
-const TASK: usize = 1 << 16;
-
-/// One hop from rows of `S`.
-struct Hop<'a, S> {
-    operator: &'a Operator,
-    x: &'a [S],
-    width: usize,
-    /// Whether the rows of `x` were multiplied by `r` before.
-    is_scaled: bool,
-    /// Whether the result is, for the next hop.
-    scales: bool,
-    /// Multiplies the result.
-    factor: f32,
-    /// Is added to it, unless it is empty.
-    bias: &'a [f32],
-    ahead: usize,
-}
-
-impl<S: Entry> Hop<'_, S> {
-    fn new<'a>(operator: &'a Operator, x: &'a [S], width: usize) -> Hop<'a, S> {
-        // Ahead of all edges there is nothing to ask for.
-        let ahead = if size_of_val(x) > CACHED_BYTES { AHEAD / size_of::<S>() } else { usize::MAX >> 1 };
-        Hop { operator, x, width, is_scaled: false, scales: false, factor: 1.0, bias: &[], ahead }
-    }
-
-    /// Computes all rows; says whether an entry is beyond the range of `D`.
-    fn run<D: Entry>(&self, y: &mut [D]) -> bool {
-        !y.is_empty() && self.divide(0, y)
-    }
-
-    /// The rows from `first` on, in parallel when the work is worth it.
-    fn divide<D: Entry>(&self, first: usize, y: &mut [D]) -> bool {
-        let end = first + y.len() / self.width;
-        let offsets = self.operator.graph().parts().0;
-        // Reading its own row and writing the result cost a node about as much as two edges.
-        let cost = |row: usize| offsets[row] + 2 * row;
-        if end - first == 1 || (cost(end) - cost(first)) * self.width <= TASK {
-            return gather(self, first, y);
-        }
-        let half = cost(first).midpoint(cost(end));
-        let (mut low, mut high) = (first + 1, end - 1);
-        while low < high {
-            let middle = low.midpoint(high);
-            (low, high) = if cost(middle) < half { (middle + 1, high) } else { (low, middle) };
-        }
-        let (before, after) = y.split_at_mut((low - first) * self.width);
-        let (before, after) = rayon::join(|| self.divide(first, before), || self.divide(low, after));
-        before | after
-    }
-}
-
-/// `rows` for the best instruction set that this machine has; all give the same bits.
-fn gather<S: Entry, D: Entry>(hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use crate::linalg::half::x86::{Avx512, F16c};
-
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,f16c")]
-        fn avx512<S: Entry, D: Entry>(hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
-            // SAFETY: this function is compiled for it.
-            rows(hop, unsafe { Avx512::new() }, first, y)
-        }
-
-        #[target_feature(enable = "avx2,f16c")]
-        fn avx2<S: Entry, D: Entry>(hop: &Hop<'_, S>, first: usize, y: &mut [D]) -> bool {
-            // SAFETY: this function is compiled for it.
-            rows(hop, unsafe { F16c::new() }, first, y)
-        }
-
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("f16c") {
-            if std::is_x86_feature_detected!("avx512f")
-                && std::is_x86_feature_detected!("avx512vl")
-                && std::is_x86_feature_detected!("avx512dq")
-                && std::is_x86_feature_detected!("avx512bw")
-            {
-                // SAFETY: the features that the function was compiled for have just been found.
-                return unsafe { avx512(hop, first, y) };
-            }
-            // SAFETY: as above.
-            return unsafe { avx2(hop, first, y) };
-        }
-    }
-    rows(hop, Portable, first, y)
-}
-
-#[inline(always)]
-fn rows<S: Entry, D: Entry>(hop: &Hop<'_, S>, convert: impl Convert, first: usize, y: &mut [D]) -> bool {
-    let mut overflows = false;
-    for (at, y) in y.chunks_exact_mut(hop.width).enumerate() {
-        for_column_blocks!(hop.width, column => block(hop, convert, first + at, column, y));
-        overflows |= D::overflows(y);
-    }
-    overflows
-}
-
-/// `B` columns of one row, summed in registers in neighbour order.
-#[inline(always)]
-fn block<const B: usize>(
-    hop: &Hop<'_, impl Entry>,
-    convert: impl Convert,
-    i: usize,
-    column: usize,
-    y: &mut [impl Entry],
-) {
-    let (offsets, neighbours, weights) = hop.operator.graph().parts();
-    let right = hop.operator.right();
-    let mut sum = columns::<B>(hop, convert, i, column);
-    let own = hop.operator.self_weight() * if hop.is_scaled { 1.0 } else { right[i] };
-    for value in &mut sum {
-        *value *= own;
-    }
-    let edges = offsets[i]..offsets[i + 1];
-    for (e, &j) in edges.clone().zip(&neighbours[edges]) {
-        prefetch_row::<B>(hop, neighbours, e + hop.ahead, column);
-        let x = columns(hop, convert, j as usize, column);
-        match (hop.is_scaled, weights) {
-            (true, None) => add::<B>(&mut sum, x),
-            (true, Some(weights)) => add_scaled::<B>(&mut sum, weights[e], x),
-            (false, None) => add_scaled::<B>(&mut sum, right[j as usize], x),
-            (false, Some(weights)) => add_scaled::<B>(&mut sum, weights[e] * right[j as usize], x),
-        }
-    }
-    let l = hop.operator.left()[i] * hop.factor;
-    for value in &mut sum {
-        *value *= l;
-    }
-    if hop.scales {
-        for value in &mut sum {
-            *value *= right[i];
-        }
-    }
-    if !hop.bias.is_empty() {
-        let bias: &[f32; B] = entries(hop.bias, column);
-        for c in 0..B {
-            sum[c] += bias[c];
-        }
-    }
-    store(y, column, sum, convert);
-}
-
-#[inline(always)]
-fn store<const B: usize, D: Entry>(y: &mut [D], column: usize, values: [f32; B], convert: impl Convert) {
-    y[column..][..B].copy_from_slice(&D::store(values, convert));
-}
-
-#[inline(always)]
-fn columns<const B: usize>(hop: &Hop<'_, impl Entry>, convert: impl Convert, node: usize, column: usize) -> [f32; B] {
-    load(&hop.x[node * hop.width + column..][..B], convert)
-}
-
-#[inline(always)]
-fn load<const B: usize, S: Entry>(block: &[S], convert: impl Convert) -> [f32; B] {
-    S::load(block.try_into().expect("B entries"), convert)
-}
-
-#[inline(always)]
-fn add<const B: usize>(sum: &mut [f32; B], x: [f32; B]) {
-    for c in 0..B {
-        sum[c] += x[c];
-    }
-}
-
-#[inline(always)]
-fn add_scaled<const B: usize>(sum: &mut [f32; B], r: f32, x: [f32; B]) {
-    for c in 0..B {
-        sum[c] += r * x[c];
-    }
-}
-
-/// Has the memory bring `B` columns of the neighbour at an edge that comes later, in this row or in those behind it.
-#[inline(always)]
-fn prefetch_row<const B: usize>(hop: &Hop<'_, impl Entry>, neighbours: &[u32], edge: usize, column: usize) {
-    if let Some(&j) = neighbours.get(edge) {
-        prefetch(hop.x, j as usize * hop.width + column, B);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::generate;
     use crate::graph::Graph;
     use crate::tape::check_gradients;
-
-    #[test]
-    fn every_width_takes_the_same_path_through_every_block() {
-        // Column c of a wide product equals the product of column c alone.
-        let operator = Operator::symmetric(generate::communities(4, 6, 0.1, 3).graph.into());
-        for width in [1, 7, 8, 31, 32, 79] {
-            let x = Matrix::from_fn(24, width, |i, c| ((i * 31 + c * 17) % 13) as f32 * 0.1 - 0.6);
-            let wide = operator.propagate(x.clone(), 2);
-            for c in 0..width {
-                let alone = operator.propagate(Matrix::from_fn(24, 1, |i, _| x.row(i)[c]), 2);
-                (0..24).for_each(|i| assert_eq!(wide.row(i)[c].to_bits(), alone.row(i)[0].to_bits()));
-            }
-        }
-    }
-
-    /// Weights, hubs, and a last node without a neighbour.
-    fn weighted() -> Operator {
-        let drawn = generate::power_law(&generate::PowerLaw::new(3_000, 40_000), 5).unwrap().graph;
-        let edges: Vec<[u32; 2]> = drawn.edges().collect();
-        let weights: Vec<f32> = (0..edges.len()).map(|at| 0.5 + (at % 7) as f32 * 0.25).collect();
-        Operator::symmetric(Graph::from_weighted_edges(3_001, &edges, &weights).unwrap().0.into())
-    }
-
-    fn filled(rows: usize, cols: usize) -> Matrix {
-        Matrix::from_fn(rows, cols, |i, c| ((i * 31 + c * 17) % 1013) as f32 * 0.002 - 1.0)
-    }
-
-    #[test]
-    fn a_hop_is_the_sum_over_neighbours_whatever_is_asked_for_ahead() {
-        for operator in [weighted(), Operator::symmetric(weighted().graph().with_edges(&[[0, 1]]).into())] {
-            let graph = operator.graph().clone();
-            // Beyond what stays near, so that rows are asked for ahead, past the end of the last row as well.
-            let x = filled(3_001, 104);
-            let y = operator.propagate(x.clone(), 1);
-            for i in (0..3_001).step_by(97).chain([3_000]) {
-                for c in [0, 63, 64, 95, 96, 103] {
-                    let mut sum = operator.self_weight() * operator.right()[i] * x.row(i)[c];
-                    for (at, &j) in graph.neighbours(i).iter().enumerate() {
-                        let weight = graph.weights(i).map_or(1.0, |weights| weights[at]);
-                        sum += weight * operator.right()[j as usize] * x.row(j as usize)[c];
-                    }
-                    assert_eq!(y.row(i)[c].to_bits(), (operator.left()[i] * sum).to_bits());
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_in_gives_nothing_out() {
-        let (empty, _) = Graph::from_edges(0, &[]).unwrap();
-        let (lone, _) = Graph::from_edges(3, &[]).unwrap();
-        for &storage in Storage::ALL {
-            let y = Operator::symmetric(empty.clone().into()).propagate_stored(&Matrix::zeros(0, 4), 2, storage);
-            assert_eq!(y.shape(), [0, 4]);
-            let operator = Operator::symmetric(lone.clone().into());
-            assert_eq!(operator.propagate_stored(&Matrix::zeros(3, 0), 2, storage).shape(), [3, 0]);
-            assert_eq!(operator.propagate_stored(&Matrix::ones(3, 2), 3, storage), Matrix::ones(3, 2));
-        }
-    }
-
-    #[test]
-    fn halves_between_hops_cost_a_rounding_per_hop() {
-        let operator = weighted();
-        for (hops, magnitude) in [(1, 1.0), (2, 1e-30), (3, 1e30), (3, 1.0)] {
-            let mut x = filled(3_001, 24);
-            x.data_mut().iter_mut().for_each(|value| *value *= magnitude);
-            let error = operator.storage_error(&x, hops, Storage::Half);
-            // A rounding is off by 2^-11 of an entry at most, and hops average it out.
-            assert!(error.frobenius < 4e-4 * hops as f64 && error.frobenius > 1e-6, "{error:?}");
-            assert!(error.largest < 5e-4 * hops as f64, "{error:?}");
-            assert_eq!(operator.storage_error(&x, hops, Storage::Single), Default::default());
-        }
-    }
-
-    #[test]
-    fn what_halves_can_not_hold_goes_through_floats() {
-        // Sums over a hub of 3,000 leaves grow past 65,504 times the largest entry in three hops.
-        let star: Vec<[u32; 2]> = (1..3_001).map(|leaf| [0, leaf]).collect();
-        let operator = Operator::adjacency(Graph::from_edges(3_001, &star).unwrap().0.into());
-        let x = Matrix::ones(3_001, 2);
-        assert_eq!(operator.propagate_stored(&x, 4, Storage::Half), operator.propagate(x.clone(), 4));
-        let mut x = Matrix::ones(3_001, 2);
-        x.row_mut(7)[1] = f32::INFINITY;
-        let bits = |y: Matrix| y.data().iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-        assert_eq!(bits(operator.propagate_stored(&x, 1, Storage::Half)), bits(operator.propagate(x, 1)));
-    }
-
-    #[test]
-    fn every_storage_has_the_same_bits_on_any_number_of_threads() {
-        let operator = weighted();
-        let x = filled(3_001, 47);
-        for &storage in Storage::ALL {
-            let on = |threads: usize| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| operator.propagate_stored(&x, 3, storage))
-            };
-            let alone = on(1);
-            assert_eq!(alone, on(2));
-            assert_eq!(alone, on(4));
-        }
-    }
 
     #[test]
     fn gradients_agree_with_finite_differences() {

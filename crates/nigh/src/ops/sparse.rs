@@ -19,16 +19,16 @@ fn times(c: &Compressed, x: &Matrix, y: &mut Matrix, dropped: Option<Dropped<'_>
     });
 }
 
-/// Which entries a product leaves out.
+/// Which entries a product omits.
 #[derive(Clone, Copy)]
 struct Dropped<'a> {
     mask: &'a Mask,
     stream: Stream,
-    /// Whether what the product takes for rows are the columns of the matrix that the mask belongs to.
+    /// Whether the product runs over the transposed matrix: the mask is by its rows and columns, exchanged.
     transposed: bool,
 }
 
-/// Entries whose random numbers are drawn together, as far as whole rows go: short rows leave no lane idle.
+/// Entries whose random numbers are drawn together, in whole rows: short rows leave no lane idle.
 const ENTRIES: usize = 512;
 
 simd! {
@@ -43,7 +43,7 @@ simd! {
     }
 }
 
-/// Entries between the one that is added and the one whose row is asked for.
+/// How many entries ahead rows are prefetched.
 const AHEAD: usize = 16;
 
 simd! {
@@ -78,7 +78,7 @@ simd! {
                 let kept = &kept[entries.start - start..entries.end - start];
                 let mut count = 0;
                 for ((&index, &value), &kept) in c.indices[entries.clone()].iter().zip(&c.values[entries]).zip(kept) {
-                    // What is dropped is written as well, and then written over: no branch to guess wrong.
+                    // Dropped entries are written too, and then overwritten: no branch to mispredict.
                     (indices[count], values[count]) = (index, mask.scale() * value);
                     count += usize::from(kept);
                 }
@@ -119,7 +119,7 @@ fn block<const B: usize>(
 pub struct SparseProduct {
     matrix: Arc<SparseMatrix>,
     mask: Option<Mask>,
-    /// The stream of the last forward pass, by which its gradient is masked.
+    /// The stream of the last forward pass, which also masks its gradient.
     stream: Option<Stream>,
 }
 
@@ -156,6 +156,7 @@ impl Operation for SparseProduct {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::ops::dropout::Dropout;
     use crate::tape::{check_gradients, value_and_gradients};
 
@@ -188,5 +189,22 @@ mod tests {
         let (sparse, _) = value_and_gradients(&mut SparseProduct::new(f.into()), std::slice::from_ref(&w));
         let (expected, _) = value_and_gradients(&mut super::super::linear::Linear::new(1), &[dense, w]);
         assert_eq!(sparse, expected);
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let row = |i: u32| {
+            let columns = (0..60).filter(|c| (i * 7 + c * 13) % 11 < 3);
+            columns.map(|c| (c, (i + c) as f32 * 0.37 - 9.0)).collect::<Vec<_>>()
+        };
+        let f = Arc::new(SparseMatrix::from_rows(&(0..400).map(row).collect::<Vec<_>>(), 60));
+        for width in [5, 32, 79] {
+            let w = [Matrix::from_fn(60, width, |i, c| ((i * 5 + c * 3) % 17) as f32 * 0.1 - 0.8)];
+            assert_same_bits_at_every_level(|| {
+                let whole = value_and_gradients(&mut SparseProduct::new(f.clone()), &w);
+                let mut masked = SparseProduct::new(f.clone()).masked(Mask::new(0.4, "a"));
+                (whole, value_and_gradients(&mut masked, &w))
+            });
+        }
     }
 }

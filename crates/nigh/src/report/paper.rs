@@ -3,7 +3,7 @@
 use super::text_table::TextTable;
 use crate::dataset::csv_field;
 use crate::experiment::{ComparedTable, Experiment, Figure, FigureKind, Measured, Published, Verdict, VerdictCounts};
-use crate::metric::Metric;
+use crate::metric::{Metric, PairMetric};
 use crate::names::Auto;
 use std::fmt::Write;
 
@@ -45,7 +45,7 @@ fn mean(compared: &ComparedTable, figure: &Figure) -> String {
 fn decimals(figure: &Figure) -> usize {
     match figure.published {
         Some(Published::Figure { decimals, .. }) => decimals.max(1),
-        _ if matches!(figure.cell.config.metric, Auto::Is(Metric::HitsAt(_))) => 2,
+        _ if matches!(figure.cell.config.metric, Auto::Is(Metric::Pairs(PairMetric::HitsAt(_)))) => 2,
         _ => 1,
     }
 }

@@ -1,10 +1,11 @@
-//! 2. What enters a branch: the features `F`, the stochastic matrix `E`, and what others use in its place.
+//! 2. The inputs of a branch: the features `F`, the stochastic matrix `E`, and the alternatives to it.
 
-pub mod node2vec;
-pub mod signal;
+pub mod estimate;
+mod node2vec;
+mod signal;
 
 pub use node2vec::Node2Vec;
-pub use signal::{Refresh, Signal, SignalScale, Stochastic};
+pub use signal::{Refresh, Signal, SignalScale};
 
 use crate::names::named;
 

@@ -2,14 +2,14 @@
 //!
 //! Vectors are learned as word2vec does, by skip-gram with negative sampling: for every pair of nodes within a window
 //! of a walk, `x_u` moves to raise `log σ(<x_u, y_v>) + Σ_k log σ(-<x_u, y_(n_k)>)`, one step after the other. What
-//! differs is who steps when. Nodes lie in a fixed number of buckets, and pairs are sorted by the buckets of their two
+//! differs is the order of steps. Nodes are in a fixed number of buckets, and pairs are sorted by the buckets of their two
 //! ends. Bucket `a` of `x` with bucket `a + r` of `y`, for all `a` at once, share no vector: one thread each, no lock,
-//! and the same bits whoever does the work. Negatives are drawn from all nodes and sorted likewise, so that what
+//! and the same bits on any number of threads. Negatives are drawn from all nodes and sorted likewise, so that what
 //! is learned does not depend on the buckets.
 
 use crate::graph::{Graph, Walker};
+use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::dispatch::simd;
-use crate::linalg::pages::prefer_large_pages;
 use crate::linalg::{Matrix, dot};
 use crate::seeds::{Purpose, Rng, Seeds, unit};
 use rayon::prelude::*;
@@ -26,9 +26,9 @@ const NODES_PER_BUCKET: usize = 32;
 const PLACES_PER_CHUNK: usize = 256;
 /// Chunks whose pairs are learned from at once: enough to share among threads, few enough for memory.
 const CHUNKS_PER_BLOCK: RangeInclusive<usize> = 8..=256;
-/// Pairs of one centre that are scored before any of them moves a vector.
+/// Pairs of one centre that are scored before any of them changes a vector.
 const GROUP: usize = 8;
-/// Columns that are moved at a time.
+/// Columns that are updated at a time.
 const LANES: usize = 16;
 
 /// How node2vec walks and learns. The default is what its authors used.
@@ -72,7 +72,7 @@ impl Node2Vec {
     /// A vector of `dim` numbers for every node, as the rows of an `N × dim` matrix; the same bits on any number of
     /// threads. A node without neighbours keeps the small random vector that all start with.
     ///
-    /// `progress` hears how many walks have been learned from, and of how many.
+    /// `progress` is called with the number of walks learned from, and of all walks.
     ///
     /// ```
     /// use nigh::{Graph, Seeds, source::Node2Vec};
@@ -148,7 +148,7 @@ impl Node2Vec {
 
 /// Draws nodes in proportion to `frequency^(3/4)`, by the alias method (Walker, 1977; tables after Vose, 1991).
 struct Noise {
-    /// For each node, the share of its draws that stay, in units of `2^-32`, and who gets the others.
+    /// For each node, the share of its draws that stay, in units of `2^-32`, and the node that gets the others.
     table: Vec<[u32; 2]>,
 }
 
@@ -180,7 +180,7 @@ impl Noise {
     }
 }
 
-/// Where vectors lie: with `P = 2^shift` buckets, node `i` is in bucket `i mod P`, at row `i / P` of it.
+/// Where vectors are stored: with `P = 2^shift` buckets, node `i` is in bucket `i mod P`, at row `i / P` of it.
 #[derive(Debug, Clone, Copy)]
 struct Buckets {
     shift: u32,
@@ -188,7 +188,7 @@ struct Buckets {
 }
 
 impl Buckets {
-    /// As many as the nodes ask for, never the threads.
+    /// Their number depends on the nodes, never on the threads.
     fn new(num_nodes: usize) -> Buckets {
         let shift = (num_nodes / NODES_PER_BUCKET).clamp(1, BUCKETS).ilog2();
         Buckets { shift, rows: num_nodes.div_ceil(1 << shift) }
@@ -343,7 +343,7 @@ simd! {
                 }
                 let (rows, steps) = (&rows[..group.len()], &steps[..group.len()]);
                 let whole = dim - dim % LANES;
-                // Loops, not closures: those would be compiled for the baseline.
+                // Loops, not closures: those would be compiled without the vector instructions.
                 for first in (0..whole).step_by(LANES) {
                     step::<LANES>(first, rows, steps, x, y);
                 }
@@ -372,11 +372,11 @@ fn step<const COLUMNS: usize>(first: usize, rows: &[usize], steps: &[f32], x: &m
     }
 }
 
-/// `σ(s)` to seven digits, by arithmetic that a compiler turns into vectors and that every system rounds alike.
+/// `σ(s)` to seven digits, in arithmetic that the compiler can vectorise and that every system rounds alike.
 #[inline(always)]
 fn sigmoid(s: f32) -> f32 {
     use std::f32::consts::{LN_2, LOG2_E};
-    // Adding this leaves a whole number in the lowest bits.
+    // Adding this leaves the integer in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     // `e^-s = 2^whole 2^rest`, the second factor by its series.
     let exponent = (-s * LOG2_E).clamp(-60.0, 60.0);
@@ -391,6 +391,7 @@ fn sigmoid(s: f32) -> f32 {
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
 
     fn vectors(settings: Node2Vec, graph: &Graph, dim: usize, seed: u64) -> Matrix {
         settings.vectors(graph, dim, Seeds::new(seed), &mut |_, _| {})
@@ -542,5 +543,12 @@ mod tests {
             let slope = (objective(&x, &nudged(&y, at, 1e-2)) - objective(&x, &nudged(&y, at, -1e-2))) / 2e-2;
             assert!((slope - f64::from(moved_y[at] - y[at])).abs() < 1e-3, "y {at}: {slope}");
         }
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let graph = generate::communities(5, 20, 0.05, 1).graph;
+        let settings = Node2Vec { walks_per_node: 2, walk_length: 20, ..Node2Vec::default() };
+        assert_same_bits_at_every_level(|| vectors(settings, &graph, 20, 5));
     }
 }

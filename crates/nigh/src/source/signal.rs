@@ -1,14 +1,12 @@
-//! The stochastic matrix `E`: every entry a pure function of (seed, node, column), so that any part of it can be made
-//! anywhere, in any order.
+//! The stochastic matrix `E`: every entry a pure function of (seed, node, column), so that any part of it can be
+//! computed anywhere, in any order.
 
 use crate::linalg::Matrix;
 use crate::linalg::dispatch::simd;
 use crate::names::named;
-use crate::seeds::{Purpose, Stream, unit};
-use crate::tape::{Gradients, Inputs, Operation, Pass};
+use crate::seeds::{Stream, unit};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
 
 named! {
     /// The distribution of an entry of `E`; all have mean zero and variance one, which is all that the estimate
@@ -28,9 +26,9 @@ named! {
 named! {
     /// Whether `E` stays the same for the whole training (section 4.1).
     pub enum Refresh, "refresh" {
-        /// Drawn once: the model may learn the signal of each node by heart.
+        /// Drawn once: the model may memorise the signal of each node.
         Fixed = "fixed",
-        /// Drawn anew in every pass: the model can only use proximities, and can meet nodes it has never seen.
+        /// Drawn in every pass: the model can only use proximities, and applies to nodes that it has never seen.
         Resampled = "resampled",
     }
 }
@@ -71,7 +69,7 @@ impl Signal {
         e
     }
 
-    /// As `matrix`, into storage that is there already.
+    /// As `matrix`, into storage that exists already.
     pub fn fill(self, stream: Stream, nodes: &[u32], columns: Range<usize>, factor: f32, e: &mut Matrix) {
         e.reshape(nodes.len(), columns.len());
         if columns.is_empty() {
@@ -110,7 +108,7 @@ simd! {
                 *value *= factor;
             }
             if columns.start.is_multiple_of(4) && width.is_multiple_of(4) {
-                // Without a rest at either end, one position follows the other in memory as well.
+                // Whole positions at both ends: they are consecutive in memory as well.
                 rows[4 * done..][..4 * count].copy_from_slice(&values[..4 * count]);
             } else {
                 for lane in 0..count {
@@ -159,7 +157,7 @@ fn entries_at(signal: Signal, words: &[[u32; LANES]; 4]) -> [f32; 4 * LANES] {
             }
         }
     }
-    // Two by two, as the halves of a 64-bit number: so the compiler lays it out in vectors.
+    // In pairs, as the halves of a 64-bit number: a form that the compiler vectorises.
     let pair = |a: f32, b: f32| u64::from(a.to_bits()) | u64::from(b.to_bits()) << 32;
     let mut pairs = [0; 2 * LANES];
     for lane in 0..LANES {
@@ -184,7 +182,7 @@ fn gaussian_pairs(a: &[u32; LANES], b: &[u32; LANES], values: &mut [[f32; LANES]
 }
 
 /// `ln x` of a positive normal number: `e ln 2 + 2 artanh((m - 1) / (m + 1))` for `x = 2^e m`, `m` near one. In arithmetic
-/// that the compiler can lay out in vectors, as the next.
+/// that the compiler can vectorise, like the next function.
 #[inline(always)]
 fn ln(x: f32) -> f32 {
     // So that the mantissa is from sqrt(1/2) to sqrt(2).
@@ -200,8 +198,8 @@ fn ln(x: f32) -> f32 {
 /// Sine and cosine of a share of the full turn, from 0 to 1.
 #[inline(always)]
 fn sin_cos_of_turn(share: f32) -> (f32, f32) {
-    // The nearest quarter turn, and the angle from there. Added to so large a number, what is behind the point is rounded
-    // away, and the lowest bits are the whole number.
+    // The nearest quarter turn, and the angle from there. The addition rounds the fraction away and leaves the
+    // integer in the lowest bits.
     const ROUND: f32 = 8_388_608.0;
     let rounded = 4.0 * share + ROUND;
     let quarter = rounded.to_bits();
@@ -215,41 +213,11 @@ fn sin_cos_of_turn(share: f32) -> (f32, f32) {
     (sine_sign * across, cosine_sign * along)
 }
 
-/// The step of the tape that yields `E`.
-#[derive(Debug)]
-pub struct Stochastic {
-    /// Distribution of an entry.
-    pub signal: Signal,
-    /// `d`.
-    pub dim: usize,
-    /// Scale of an entry.
-    pub scale: SignalScale,
-    /// Drawn once or in every pass.
-    pub refresh: Refresh,
-    /// The address of each node: its number in the graph that the model was trained on.
-    pub nodes: Arc<[u32]>,
-}
-
-impl Operation for Stochastic {
-    fn forward(&mut self, _: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
-        let stream = match self.refresh {
-            Refresh::Fixed => pass.seeds.stream(Purpose::Signal, &[pass.graph]),
-            Refresh::Resampled => pass.stream(Purpose::Signal, 0),
-        };
-        self.signal.fill(stream, &self.nodes, 0..self.dim, self.scale.factor(self.dim), output);
-    }
-
-    fn backward(&mut self, _: Inputs<'_>, _: &Matrix, _: &Matrix, _: &mut Gradients<'_>) {}
-
-    fn is_dynamic(&self) -> bool {
-        self.refresh == Refresh::Resampled
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds::Seeds;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
+    use crate::seeds::{Purpose, Seeds};
 
     #[test]
     fn every_signal_has_mean_zero_variance_one_and_independent_columns() {
@@ -289,6 +257,17 @@ mod tests {
             let share = e.data().iter().filter(|x| x.abs() > beyond).count() as f32 / 200_000.0;
             let deviation = (expected * (1.0 - expected) / 200_000.0).sqrt();
             assert!((share - expected).abs() < 5.0 * deviation, "{beyond}: {share}");
+        }
+    }
+
+    #[test]
+    fn the_bits_are_the_same_at_every_level() {
+        let nodes: Vec<u32> = (0..700).collect();
+        for &signal in Signal::ALL {
+            for columns in [0..32, 3..10] {
+                let stream = Seeds::new(4).stream(Purpose::Signal, &[0]);
+                assert_same_bits_at_every_level(|| signal.matrix(stream, &nodes, columns.clone(), 0.25));
+            }
         }
     }
 }

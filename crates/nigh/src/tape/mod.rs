@@ -1,5 +1,5 @@
-//! Beneath the models: reverse-mode differentiation on a tape that is recorded once and run every epoch. Values and
-//! gradients keep their storage, and what can't change between epochs is computed once.
+//! Reverse-mode differentiation on a tape that is recorded once and run every epoch. Values and gradients keep their storage,
+//! and steps that do not change between epochs are computed once.
 
 mod weights;
 
@@ -8,21 +8,22 @@ mod check;
 #[cfg(test)]
 pub(crate) use check::{check_gradients, check_loss_gradient, value_and_gradients};
 
-pub use weights::{Start, Weight, Weights};
+pub(crate) use weights::WeightAccess;
+pub use weights::{Init, InitScheme, Weight, Weights};
 
 use crate::linalg::Matrix;
 use crate::seeds::{Purpose, Seeds, Stream};
 
-/// What differs between two runs over the same tape: training or evaluation, and the address of its randomness.
+/// What differs between two runs of one tape: training or evaluation, and the address of its randomness.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass {
-    /// Dropout drops.
+    /// Whether dropout is active.
     pub training: bool,
     /// The root of this run's randomness.
     pub seeds: Seeds,
-    /// Which of the graphs.
+    /// The number of the graph.
     pub graph: u64,
-    /// Which draw: the step of training, or the epoch after which is evaluated.
+    /// The number of the draw: the step of training, or the epoch that is evaluated.
     pub draw: u64,
 }
 
@@ -119,10 +120,10 @@ pub struct Tape {
     gradients: Vec<Matrix>,
     has_gradient: Vec<bool>,
     constants_are_known: bool,
-    /// Constants of which only some rows are looked at: all of their rows.
+    /// All rows of constants of which only some are in use.
     whole: Vec<Option<Matrix>>,
     spare: Matrix,
-    /// Gradients on their way, one per input of a step; kept for its storage alone.
+    /// Gradients of the inputs of one step; kept for its storage.
     buffers: Vec<Option<Matrix>>,
 }
 
@@ -179,16 +180,16 @@ impl Tape {
         &mut self.values[step_of(var)]
     }
 
-    /// Whether `restrict` works: every step that changes keeps to its rows, and stands on one that does not change.
+    /// Whether `restrict` works: every dynamic step is row-wise, and one of them reads a constant.
     pub fn can_restrict(&self) -> bool {
         let varying = || self.steps.iter().filter(|step| step.is_dynamic);
         let constant = |input: &Var| matches!(input, Var::Step(step) if !self.steps[*step].is_dynamic);
         varying().all(|step| step.operation.is_row_wise()) && varying().any(|step| step.inputs.iter().any(constant))
     }
 
-    /// From now on only these rows are computed, in this order; or all again.
+    /// Computes only these rows from now on, in this order; or all of them.
     pub fn restrict(&mut self, rows: Option<&[u32]>, weights: &Weights, pass: &Pass) {
-        assert!(self.can_restrict(), "steps that keep to their rows");
+        assert!(self.can_restrict(), "a tape with `can_restrict`");
         self.compute_constants(weights, pass);
         for at in 0..self.steps.len() {
             let read = self.steps.iter().any(|step| step.is_dynamic && step.inputs.contains(&Var::Step(at)));
@@ -209,7 +210,7 @@ impl Tape {
         }
     }
 
-    /// Computes every step, except that those which can't have changed are computed once.
+    /// Computes every step; constant ones only the first time.
     pub fn forward(&mut self, weights: &Weights, pass: &Pass) {
         self.compute_constants(weights, pass);
         self.compute(true, weights, pass);
@@ -222,7 +223,7 @@ impl Tape {
         }
     }
 
-    /// All steps that vary, or all that do not.
+    /// All dynamic steps, or all others.
     fn compute(&mut self, is_dynamic: bool, weights: &Weights, pass: &Pass) {
         for at in 0..self.steps.len() {
             let step = &mut self.steps[at];
@@ -260,7 +261,7 @@ impl Tape {
         for input in &self.steps[at].inputs {
             buffers.push(match *input {
                 Var::Step(before) if !self.steps[before].differentiable => None,
-                // A value with two readers adds up what both send; the second writes beside the first.
+                // The gradients of a value with two readers are added; the second is written to a buffer of its own.
                 Var::Step(before) if self.has_gradient[before] => Some(std::mem::take(&mut self.spare)),
                 Var::Step(before) => Some(std::mem::take(&mut self.gradients[before])),
                 Var::Weight(weight) => Some(weights.take_scratch(weight)),
@@ -295,7 +296,7 @@ fn step_of(var: Var) -> usize {
     }
 }
 
-/// A value that was put on the tape from outside.
+/// A value that is set from outside.
 #[derive(Debug)]
 struct Constant;
 
@@ -327,14 +328,14 @@ mod tests {
             tape.backward(z, weights);
             (tape.value(z).clone(), weights.entry(0).gradient.clone())
         };
-        // Nobody asks about rows 0 and 3.
-        let asked = [4, 1, 2];
+        // Rows 0 and 3 are left out.
+        let kept = [4, 1, 2];
         let upstream = Matrix::from_fn(5, 2, |i, c| if [0, 3].contains(&i) { 0.0 } else { (i + c) as f32 });
         let (whole, gradient) = run(&mut tape, &mut weights, &upstream);
         assert!(tape.can_restrict());
-        tape.restrict(Some(&asked), &weights, &pass);
-        let (some, gradient_of_some) = run(&mut tape, &mut weights, &upstream.permute_rows(&asked));
-        assert_eq!(some, whole.permute_rows(&asked));
+        tape.restrict(Some(&kept), &weights, &pass);
+        let (some, gradient_of_some) = run(&mut tape, &mut weights, &upstream.permute_rows(&kept));
+        assert_eq!(some, whole.permute_rows(&kept));
         assert!(gradient.data().iter().zip(gradient_of_some.data()).all(|(a, b)| (a - b).abs() < 1e-6));
         tape.restrict(None, &weights, &pass);
         assert_eq!(run(&mut tape, &mut weights, &upstream), (whole, gradient));

@@ -2,23 +2,63 @@
 //! moves no number of another.
 
 use crate::linalg::Matrix;
-use crate::seeds::{self, Purpose, Rng, Seeds};
+use crate::seeds::{self, Purpose, Seeds};
 
-/// How the weights of a linear map start: uniform within a bound.
+/// The random start of a weight.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Init {
+    /// All zero, as the biases of convolutions.
+    Zeros,
+    /// Uniform in `±bound`.
+    Uniform {
+        /// The largest magnitude.
+        bound: f32,
+    },
+}
+
+impl Init {
+    /// `±1/sqrt(fan_in)`, as in plain linear layers and their biases.
+    pub fn fan_in(fan_in: usize) -> Init {
+        Init::Uniform { bound: 1.0 / (fan_in as f32).sqrt() }
+    }
+
+    /// `±sqrt(6 / (fan_in + fan_out))` (Glorot and Bengio), as in convolutions.
+    pub fn glorot([fan_in, fan_out]: [usize; 2]) -> Init {
+        Init::Uniform { bound: (6.0 / (fan_in + fan_out) as f32).sqrt() }
+    }
+
+    /// The same, wider by a factor.
+    pub fn times(self, factor: f32) -> Init {
+        match self {
+            Init::Zeros => Init::Zeros,
+            Init::Uniform { bound } => Init::Uniform { bound: factor * bound },
+        }
+    }
+}
+
+/// How a map `X W + b` starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// `±1/sqrt(fan_in)`, as plain linear layers do.
-    Plain,
-    /// `±sqrt(6 / (fan_in + fan_out))` (Glorot and Bengio), as convolutions do.
+pub enum InitScheme {
+    /// Weight and bias by [`Init::fan_in`].
+    FanIn,
+    /// The weight by [`Init::glorot`], the bias zero.
     Glorot,
 }
 
-impl Start {
-    /// The bound for a map from `fan_in` to `fan_out` columns.
-    pub fn bound(self, [fan_in, fan_out]: [usize; 2]) -> f32 {
+impl InitScheme {
+    /// For the weight of a map from `fan_in` to `fan_out` columns.
+    pub fn weight(self, fans: [usize; 2]) -> Init {
         match self {
-            Start::Plain => 1.0 / (fan_in as f32).sqrt(),
-            Start::Glorot => (6.0 / (fan_in + fan_out) as f32).sqrt(),
+            InitScheme::FanIn => Init::fan_in(fans[0]),
+            InitScheme::Glorot => Init::glorot(fans),
+        }
+    }
+
+    /// For its bias.
+    pub fn bias(self, fan_in: usize) -> Init {
+        match self {
+            InitScheme::FanIn => Init::fan_in(fan_in),
+            InitScheme::Glorot => Init::Zeros,
         }
     }
 }
@@ -28,11 +68,11 @@ impl Start {
 pub struct Weight {
     /// For instance `features/linear/weight`.
     pub name: String,
-    /// Its present value.
+    /// Its current value.
     pub value: Matrix,
-    /// The gradient gathered since `clear_gradients`.
+    /// The gradient accumulated since `clear_gradients`.
     pub gradient: Matrix,
-    /// Training leaves it alone: it was learnt before.
+    /// Training leaves it alone: pre-training sets it.
     pub frozen: bool,
 }
 
@@ -41,51 +81,31 @@ pub struct Weight {
 pub struct Weights {
     seeds: Seeds,
     entries: Vec<Weight>,
-    /// Where one contribution to the gradient of each weight is written before it is added.
+    /// One contribution to the gradient of each weight, before it is added.
     scratch: Vec<Matrix>,
-    /// Whether a gradient is known to be zero, so that what comes takes its place.
+    /// Whether a gradient is known to be zero, so that the first contribution replaces it.
     is_zero: Vec<bool>,
 }
 
 impl Weights {
-    /// None yet; those to come start from `seeds`.
+    /// None yet; random starts follow from `seeds`.
     pub fn new(seeds: Seeds) -> Weights {
         Weights { seeds, entries: Vec::new(), scratch: Vec::new(), is_zero: Vec::new() }
     }
 
-    /// Uniform in `±1/sqrt(fan_in)`, as plain linear layers and their biases start.
-    pub fn plain(&mut self, name: &str, shape: [usize; 2], fan_in: usize) -> super::Var {
-        self.uniform(name, shape, Start::Plain.bound([fan_in, shape[1]]))
-    }
-
-    /// Zero, as the biases of convolutions start.
-    pub fn zeros(&mut self, name: &str, shape: [usize; 2]) -> super::Var {
-        self.start(name, shape, |_| 0.0)
-    }
-
-    /// A matrix that training leaves alone, zero until someone fills it.
-    pub fn frozen(&mut self, name: &str, shape: [usize; 2]) -> &Matrix {
-        let super::Var::Weight(at) = self.zeros(name, shape) else { unreachable!("a weight") };
-        self.entries[at].frozen = true;
-        &self.entries[at].value
-    }
-
-    /// Uniform in `±bound`.
-    pub fn uniform(&mut self, name: &str, shape: [usize; 2], bound: f32) -> super::Var {
-        self.start(name, shape, |rng| (2.0 * rng.unit() - 1.0) * bound)
-    }
-
-    /// The weight of that name, made if this is its first mention: several graphs share one model.
-    fn start(&mut self, name: &str, [rows, cols]: [usize; 2], entry: impl Fn(&mut Rng) -> f32) -> super::Var {
-        if let Some(at) = self.position(name) {
-            assert_eq!(self.entries[at].value.shape(), [rows, cols], "shape of {name}");
-            return super::Var::Weight(at);
-        }
+    /// A new weight. Its random start depends on its name and not on its place.
+    pub fn declare_random(&mut self, name: &str, [rows, cols]: [usize; 2], init: Init) -> super::Var {
         let mut rng = self.seeds.rng(Purpose::Weights, &[seeds::named(name)]);
-        self.declare(name, Matrix::from_fn(rows, cols, |_, _| entry(&mut rng)))
+        self.declare(
+            name,
+            Matrix::from_fn(rows, cols, |_, _| match init {
+                Init::Zeros => 0.0,
+                Init::Uniform { bound } => (2.0 * rng.unit() - 1.0) * bound,
+            }),
+        )
     }
 
-    /// A weight with a given start.
+    /// A new weight with a given value.
     pub fn declare(&mut self, name: &str, value: Matrix) -> super::Var {
         assert!(self.position(name).is_none(), "{name} is declared twice");
         let gradient = Matrix::zeros(value.rows(), value.cols());
@@ -104,6 +124,13 @@ impl Weights {
         let at = self.position(name)?;
         self.is_zero[at] = false;
         Some(&mut self.entries[at])
+    }
+
+    /// A weight that was declared.
+    fn find(&self, name: &str, shape: [usize; 2]) -> super::Var {
+        let at = self.position(name).unwrap_or_else(|| panic!("{name} was not declared when the model was built"));
+        assert_eq!(self.entries[at].value.shape(), shape, "shape of {name}");
+        super::Var::Weight(at)
     }
 
     /// The weight of a name, to look at.
@@ -141,7 +168,7 @@ impl Weights {
         self.entries.iter().filter(|weight| !weight.frozen).map(|weight| weight.value.data().len()).sum()
     }
 
-    /// Forgets the gradients.
+    /// Sets the gradients to zero.
     pub fn clear_gradients(&mut self) {
         for (weight, is_zero) in self.entries.iter_mut().zip(&mut self.is_zero).filter(|(_, is_zero)| !**is_zero) {
             weight.gradient.data_mut().fill(0.0);
@@ -149,7 +176,7 @@ impl Weights {
         }
     }
 
-    /// Scales all gradients so that together they are at most `limit` long (PPA's protocol).
+    /// Scales all gradients so that their norm together is at most `limit` (PPA's protocol).
     pub fn clip_gradients(&mut self, limit: f32) {
         let squares = self.entries.iter().flat_map(|w| w.gradient.data()).map(|&g| f64::from(g) * f64::from(g));
         let length = squares.sum::<f64>().sqrt();
@@ -179,6 +206,48 @@ impl Weights {
     }
 }
 
+/// The weights while a model is recorded: declared over the first graph, looked up over all others.
+#[derive(Debug)]
+pub(crate) enum WeightAccess<'a> {
+    /// A model is being built.
+    Declare(&'a mut Weights),
+    /// It was built.
+    LookUp(&'a Weights),
+}
+
+impl WeightAccess<'_> {
+    /// The weight of a name; layers may share one.
+    pub fn weight(&mut self, name: &str, shape: [usize; 2], init: Init) -> super::Var {
+        match self {
+            WeightAccess::Declare(weights) if weights.position(name).is_none() => {
+                weights.declare_random(name, shape, init)
+            }
+            WeightAccess::Declare(weights) => weights.find(name, shape),
+            WeightAccess::LookUp(weights) => weights.find(name, shape),
+        }
+    }
+
+    /// A matrix that training leaves alone, zero until pre-training fills it.
+    pub fn frozen(&mut self, name: &str, shape: [usize; 2]) -> &Matrix {
+        let super::Var::Weight(at) = self.weight(name, shape, Init::Zeros) else { unreachable!("a weight") };
+        match self {
+            WeightAccess::Declare(weights) => {
+                weights.entries[at].frozen = true;
+                &weights.entries[at].value
+            }
+            WeightAccess::LookUp(weights) => &weights.entries[at].value,
+        }
+    }
+
+    /// The same access for a shorter time.
+    pub fn reborrow(&mut self) -> WeightAccess<'_> {
+        match self {
+            WeightAccess::Declare(weights) => WeightAccess::Declare(weights),
+            WeightAccess::LookUp(weights) => WeightAccess::LookUp(weights),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,10 +255,10 @@ mod tests {
     #[test]
     fn weights_start_from_their_name_and_not_from_their_place() {
         let mut first = Weights::new(Seeds::new(3));
-        first.plain("a", [4, 4], 4);
-        first.plain("b", [4, 4], 4);
+        first.declare_random("a", [4, 4], Init::fan_in(4));
+        first.declare_random("b", [4, 4], Init::fan_in(4));
         let mut second = Weights::new(Seeds::new(3));
-        second.plain("b", [4, 4], 4);
+        second.declare_random("b", [4, 4], Init::fan_in(4));
         assert_eq!(first.entry(1).value, second.entry(0).value);
         assert_ne!(first.entry(0).value, first.entry(1).value);
         assert!(first.entry(0).value.data().iter().all(|w| w.abs() <= 0.5));

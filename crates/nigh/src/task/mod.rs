@@ -1,4 +1,4 @@
-//! 5. What is asked. A task is a split: which pairs or nodes are asked about, and which edges message passing may see.
+//! 5. Tasks. A task is a split: which pairs or nodes a model has to answer for, and which edges message passing may see.
 
 mod link_prediction;
 pub mod negatives;
@@ -6,22 +6,22 @@ mod node_classification;
 mod pairwise;
 mod reconstruction;
 
-pub use link_prediction::hold_out;
+pub use link_prediction::{GraphParts, hold_out};
 pub use negatives::{Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 
-use crate::dataset::{Dataset, Features, Sample, is_name};
-use crate::error::{Error, Result};
+use crate::dataset::{Dataset, Features, Sample};
+use crate::error::{Error, Result, SplitProblem};
 use crate::graph::Graph;
 use crate::model::View;
 use crate::names::named;
-use crate::seeds::{Purpose, Seeds};
-use crate::train::Config;
+use crate::seeds::{Purpose, Seeds, Stream};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 named! {
-    /// What is asked of a model.
+    /// What a model has to answer.
     pub enum Task, "task" {
         /// Which of the missing edges exist?
         LinkPrediction = "link-prediction",
@@ -29,62 +29,218 @@ named! {
         NodeClassification = "node-classification",
         /// Are two nodes of the same class?
         PairwiseNodeClassification = "pairwise-node-classification",
-        /// Which edges has the graph, told from the representations alone?
+        /// Which edges does the graph have, judging by the representations alone?
         GraphReconstruction = "graph-reconstruction",
     }
 }
 
-/// Questions about one graph, with the view of it that message passing may see and nothing else: held-out edges can't
+/// A question about one graph, with the view of it that message passing may see and nothing else: held-out edges can't
 /// leak, because they are not here.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct Part<Q> {
     /// What message passing sees. Parts of one graph share it.
     pub view: Arc<View>,
-    /// What is asked.
-    pub question: Question,
+    /// What the model has to answer.
+    pub question: Q,
 }
 
-/// What is asked about a graph.
-#[derive(Debug, Clone)]
-pub enum Question {
-    /// The class of each node.
-    Nodes {
-        /// Which nodes.
-        nodes: Vec<u32>,
-        /// Their classes.
-        labels: Vec<u32>,
-    },
-    /// Which pairs belong together.
-    Pairs {
-        /// Those that do.
-        positive: Vec<[u32; 2]>,
-        /// Where those that do not come from.
-        negative: NegativePairs,
-    },
+/// Nodes to classify, with the right answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledNodes {
+    /// Which nodes.
+    pub nodes: Vec<u32>,
+    /// Their classes.
+    pub labels: Vec<u32>,
 }
 
-/// Pairs that do not belong together.
+/// Pairs to learn from: positives, and where as many negatives come from in every epoch.
 #[derive(Debug, Clone)]
-pub enum NegativePairs {
-    /// For evaluation: drawn once.
-    Given(Vec<[u32; 2]>),
-    /// For training: as many as positives, drawn anew every epoch.
-    Drawn(PairSampler),
+pub struct TrainingPairs {
+    /// Pairs that belong together.
+    pub positive: Vec<[u32; 2]>,
+    negatives: PairSampler,
+    /// The new number of every node, if the nodes were reordered; negatives are drawn by the old ones.
+    places: Option<Arc<[u32]>>,
 }
 
-/// Questions to learn from, to choose the epoch by, and to report.
+impl TrainingPairs {
+    /// Positives, and the sampler of negatives.
+    pub fn new(positive: Vec<[u32; 2]>, negatives: PairSampler) -> TrainingPairs {
+        TrainingPairs { positive, negatives, places: None }
+    }
+
+    /// Draws negatives for one step into `pairs`, whose storage is reused.
+    pub fn draw_negatives(&self, stream: Stream, count: usize, pairs: &mut Vec<[u32; 2]>) {
+        self.negatives.draw(stream, count, pairs);
+        if let Some(places) = &self.places {
+            renumber(places, pairs);
+        }
+    }
+}
+
+/// Pairs to evaluate on, the same in every evaluation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvaluationPairs {
+    /// Pairs that belong together.
+    pub positive: Vec<[u32; 2]>,
+    /// Pairs that do not.
+    pub negative: Vec<[u32; 2]>,
+}
+
+/// What a part asks.
+pub trait Question: Clone {
+    /// Follows the nodes to their new numbers.
+    fn renumber(&mut self, places: &Arc<[u32]>);
+
+    /// Adds everything that is fixed about it to a fingerprint.
+    fn hash(&self, hash: &mut Sha256);
+}
+
+impl Question for LabelledNodes {
+    fn renumber(&mut self, places: &Arc<[u32]>) {
+        self.nodes.iter_mut().for_each(|node| *node = places[*node as usize]);
+    }
+
+    fn hash(&self, hash: &mut Sha256) {
+        self.nodes.iter().chain(&self.labels).for_each(|number| hash.update(number.to_le_bytes()));
+    }
+}
+
+impl Question for TrainingPairs {
+    fn renumber(&mut self, places: &Arc<[u32]>) {
+        renumber(places, &mut self.positive);
+        self.places = Some(places.clone());
+    }
+
+    fn hash(&self, hash: &mut Sha256) {
+        hash_pairs(&self.positive, hash);
+        // In the place of fixed negatives, of which there are none.
+        hash_pairs(&[], hash);
+    }
+}
+
+impl Question for EvaluationPairs {
+    fn renumber(&mut self, places: &Arc<[u32]>) {
+        renumber(places, &mut self.positive);
+        renumber(places, &mut self.negative);
+    }
+
+    fn hash(&self, hash: &mut Sha256) {
+        hash_pairs(&self.positive, hash);
+        hash_pairs(&self.negative, hash);
+    }
+}
+
+fn renumber(places: &[u32], pairs: &mut [[u32; 2]]) {
+    pairs.par_chunks_mut(1 << 14).for_each(|pairs| {
+        pairs.iter_mut().flatten().for_each(|node| *node = places[*node as usize]);
+    });
+}
+
+fn hash_pairs(pairs: &[[u32; 2]], hash: &mut Sha256) {
+    hash.update((pairs.len() as u64).to_le_bytes());
+    pairs.iter().flatten().for_each(|end| hash.update(end.to_le_bytes()));
+}
+
+/// Questions to learn from (`T`), and to choose the epoch by and to report (`E`).
 #[derive(Debug, Clone)]
-pub struct Split {
+pub struct Parts<T, E> {
     /// To learn from.
-    pub train: Vec<Part>,
+    pub train: Vec<Part<T>>,
     /// To choose the epoch by.
-    pub valid: Vec<Part>,
+    pub valid: Vec<Part<E>>,
+    /// To report; `None` where the test is the validation, because nothing is held out.
+    pub test: Option<Vec<Part<E>>>,
+}
+
+impl<T: Question, E: Question> Parts<T, E> {
     /// To report.
-    pub test: Vec<Part>,
+    pub fn test(&self) -> &[Part<E>] {
+        self.test.as_ref().unwrap_or(&self.valid)
+    }
+
+    fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut seen = Vec::new();
+        self.train.iter().for_each(|part| part.hash("train", &mut seen, &mut hash));
+        self.valid.iter().for_each(|part| part.hash("valid", &mut seen, &mut hash));
+        self.test().iter().for_each(|part| part.hash("test", &mut seen, &mut hash));
+        crate::digest::hex(&hash.finalize())
+    }
+}
+
+impl<Q: Question> Part<Q> {
+    fn hash<'a>(&'a self, name: &str, seen: &mut Vec<&'a Arc<View>>, hash: &mut Sha256) {
+        hash.update(name);
+        hash.update(self.view.graph.to_le_bytes());
+        // Parts of one graph share their view.
+        if !seen.iter().any(|view| Arc::ptr_eq(view, &self.view)) {
+            seen.push(&self.view);
+            hash.update(self.view.graph().digest());
+            hash.update(self.view.features.digest());
+        }
+        self.question.hash(hash);
+    }
+}
+
+/// The parts of a node classification.
+pub type NodeParts = Parts<LabelledNodes, LabelledNodes>;
+
+/// The parts of a task about pairs.
+pub type PairParts = Parts<TrainingPairs, EvaluationPairs>;
+
+/// The data of one repeat: what is learnt, chosen by and reported, and what message passing may see.
+#[derive(Debug, Clone)]
+pub enum Split {
+    /// Nodes and their classes.
+    Nodes(NodeParts),
+    /// Pairs that belong together, and pairs that do not.
+    Pairs(PairParts),
+}
+
+impl Split {
+    /// A fingerprint of every question and of everything that message passing sees.
+    pub fn digest(&self) -> String {
+        match self {
+            Split::Nodes(parts) => parts.digest(),
+            Split::Pairs(parts) => parts.digest(),
+        }
+    }
+}
+
+/// How data are split.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SplitSettings {
+    /// What the model has to answer.
+    pub task: Task,
+    /// Fraction of edges, pairs or labelled nodes for validation.
+    pub valid_fraction: f32,
+    /// Fraction for the test.
+    pub test_fraction: f32,
+    /// Labelled nodes per class in training, validation and test (0 for all others), instead of fractions.
+    pub per_class: Option<[usize; 3]>,
+    /// How negatives for training are drawn.
+    pub train_negatives: Negatives,
+    /// How negatives for validation and test are drawn.
+    pub evaluation_negatives: Negatives,
+    /// Which pairs of like nodes are positives.
+    pub same_label_pairs: SameLabelPairs,
+}
+
+impl SplitSettings {
+    /// Splits the data; `seeds` are those of the repeat.
+    pub fn split(&self, dataset: &Dataset, seeds: Seeds) -> Result<Split> {
+        Ok(match self.task {
+            Task::LinkPrediction => Split::Pairs(link_prediction::split(dataset, self, seeds)?),
+            Task::NodeClassification => Split::Nodes(node_classification::split(dataset, self, seeds)?),
+            Task::PairwiseNodeClassification => Split::Pairs(pairwise::split(dataset, self, seeds)?),
+            Task::GraphReconstruction => Split::Pairs(reconstruction::split(dataset, self, seeds)?),
+        })
+    }
 }
 
 impl Task {
-    /// Whether pairs of nodes are asked about, and not single nodes.
+    /// Whether it is about pairs of nodes, and not single nodes.
     pub fn asks_pairs(self) -> bool {
         self != Task::NodeClassification
     }
@@ -92,25 +248,6 @@ impl Task {
     /// Reconstruction leaves features out, so that only structure counts.
     pub fn uses_features(self) -> bool {
         self != Task::GraphReconstruction
-    }
-
-    /// Whether the questions of the test are others than those of validation.
-    pub fn holds_out(self) -> bool {
-        self != Task::GraphReconstruction
-    }
-
-    /// Splits the data. The configuration must be resolved; `seeds` are those of the repeat.
-    pub fn split(self, dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Split> {
-        let split = match self {
-            Task::LinkPrediction => link_prediction::split(dataset, config, seeds),
-            Task::NodeClassification => node_classification::split(dataset, config, seeds),
-            Task::PairwiseNodeClassification => pairwise::split(dataset, config, seeds),
-            Task::GraphReconstruction => reconstruction::split(dataset, config, seeds),
-        };
-        split.map_err(|error| match error {
-            Error::Data(problem) => Error::Data(format!("{}: {problem}", dataset.name)),
-            other => other,
-        })
     }
 
     /// What message passing sees of a sample when every one of its edges is known.
@@ -129,75 +266,37 @@ impl Task {
     }
 }
 
-impl Split {
-    /// A fingerprint of everything that is asked and seen.
-    pub fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        let mut seen: Vec<&Arc<View>> = Vec::new();
-        for (name, parts) in [("train", &self.train), ("valid", &self.valid), ("test", &self.test)] {
-            for part in parts {
-                hash.update(name);
-                hash.update(part.view.graph.to_le_bytes());
-                // Parts of one graph share their view.
-                if !seen.iter().any(|view| Arc::ptr_eq(view, &part.view)) {
-                    seen.push(&part.view);
-                    hash.update(part.view.graph().digest());
-                    hash.update(part.view.features.digest());
-                }
-                match &part.question {
-                    Question::Nodes { nodes, labels } => {
-                        nodes.iter().chain(labels).for_each(|number| hash.update(number.to_le_bytes()));
-                    }
-                    Question::Pairs { positive, negative } => {
-                        let given: &[[u32; 2]] = if let NegativePairs::Given(given) = negative { given } else { &[] };
-                        for pairs in [&positive[..], given] {
-                            hash.update((pairs.len() as u64).to_le_bytes());
-                            pairs.iter().flatten().for_each(|end| hash.update(end.to_le_bytes()));
-                        }
-                    }
-                }
-            }
-        }
-        crate::digest::hex(&hash.finalize())
-    }
-}
-
 /// The problem of one graph, by its name if there are others.
-fn in_graph(dataset: &Dataset, number: usize, error: Error) -> Error {
-    match error {
-        Error::Data(problem) if dataset.samples.len() > 1 => {
-            Error::Data(format!("graph {}: {problem}", dataset.graph_name(number)))
-        }
-        other => other,
-    }
+fn problem(dataset: &Dataset, number: usize, problem: SplitProblem) -> Error {
+    let graph = (dataset.samples.len() > 1).then(|| dataset.graph_name(number));
+    Error::Split { dataset: dataset.name.clone(), graph, problem }
 }
 
-/// The parts of the whole that a share makes, at least one each: `[train, valid, test]`.
-fn sizes(total: usize, config: &Config, what: &str) -> Result<[usize; 3]> {
+/// The sizes of parts of so many, at least one each: `[train, valid, test]`.
+fn sizes(total: usize, settings: &SplitSettings, what: &'static str) -> std::result::Result<[usize; 3], SplitProblem> {
     if total < 3 {
-        return Err(Error::Data(format!(
-            "{total} {what} can't be split into training, validation and test; at least 3 are needed"
-        )));
+        return Err(SplitProblem::TooFew { total, what });
     }
     let share = |fraction: f32| ((total as f64 * f64::from(fraction)).round() as usize).clamp(1, total - 2);
-    let valid = share(config.valid_fraction);
-    let test = share(config.test_fraction).min(total - 1 - valid);
+    let valid = share(settings.valid_fraction);
+    let test = share(settings.test_fraction).min(total - 1 - valid);
     Ok([total - valid - test, valid, test])
 }
 
 /// Which graphs are for training, validation and test, when there are several.
-fn graphs_by_part(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<[Vec<usize>; 3]> {
+fn graphs_by_part(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<[Vec<usize>; 3]> {
     let mut order: Vec<usize> = (0..dataset.samples.len()).collect();
     seeds.rng(Purpose::Split, &[u64::MAX]).shuffle(&mut order);
+    let whole = |problem| Error::Split { dataset: dataset.name.clone(), graph: None, problem };
     let [train, valid, _] = match dataset.paper_defaults.graphs {
         Some(counts) => counts,
-        None => sizes(order.len(), config, "graphs")?,
+        None => sizes(order.len(), settings, "graphs").map_err(whole)?,
     };
     Ok([order[..train].to_vec(), order[train..train + valid].to_vec(), order[train + valid..].to_vec()])
 }
 
-/// The labels of a sample, without which the task can't be asked.
+/// The labels of a sample, without which the task makes no sense.
 fn labels_of<'a>(dataset: &Dataset, sample: &'a Sample, task: Task) -> Result<&'a Arc<[Option<u32>]>> {
-    let remedy = if is_name(&dataset.name) { ", and this graph has none" } else { "; give them with --labels FILE" };
-    sample.labels.as_ref().ok_or_else(|| Error::Data(format!("{task} needs labels{remedy}")))
+    let missing = || Error::MissingLabels { dataset: dataset.name.clone(), task: task.name() };
+    sample.labels.as_ref().ok_or_else(missing)
 }

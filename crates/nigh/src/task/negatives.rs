@@ -12,7 +12,7 @@ use std::sync::Arc;
 named! {
     /// How carefully negatives are drawn.
     pub enum Negatives, "kind of negatives" {
-        /// As the authors' runs did: any pair for training; for evaluation two nodes that are not listed as an edge in
+        /// As in the authors' runs: any pair for training; for evaluation two nodes that are not listed as an edge in
         /// that order.
         Loose = "loose",
         /// Two nodes without an edge in either direction: none that training can see, or, for evaluation, none at all.
@@ -22,7 +22,7 @@ named! {
 
 /// What a negative must not be.
 #[derive(Debug, Clone)]
-pub enum Rule {
+pub enum NegativeRule {
     /// Anything goes, a node with itself included.
     Any,
     /// Two nodes; not an edge as listed, smaller end first.
@@ -35,30 +35,30 @@ pub enum Rule {
     NotListedAlike(Arc<[Option<u32>]>),
 }
 
-impl Rule {
+impl NegativeRule {
     /// For training: only edges that training can see may be avoided; to avoid a held-out edge would give it away.
-    pub fn for_training(negatives: Negatives, visible: Arc<Graph>) -> Rule {
+    pub fn for_training(negatives: Negatives, visible: Arc<Graph>) -> NegativeRule {
         match negatives {
-            Negatives::Loose => Rule::Any,
-            Negatives::Exact => Rule::NotLinked(visible),
+            Negatives::Loose => NegativeRule::Any,
+            Negatives::Exact => NegativeRule::NotLinked(visible),
         }
     }
 
     /// For evaluation: every known edge is avoided.
-    pub fn for_evaluation(negatives: Negatives, whole: Arc<Graph>) -> Rule {
+    pub fn for_evaluation(negatives: Negatives, whole: Arc<Graph>) -> NegativeRule {
         match negatives {
-            Negatives::Loose => Rule::NotListed(whole),
-            Negatives::Exact => Rule::NotLinked(whole),
+            Negatives::Loose => NegativeRule::NotListed(whole),
+            Negatives::Exact => NegativeRule::NotLinked(whole),
         }
     }
 
     fn allows(&self, [a, b]: [u32; 2]) -> bool {
         match self {
-            Rule::Any => true,
-            Rule::NotListed(graph) => a != b && !(a < b && graph.has_edge(a, b)),
-            Rule::NotLinked(graph) => a != b && !graph.has_edge(a, b),
-            Rule::Unlike(labels) => labels[a as usize] != labels[b as usize],
-            Rule::NotListedAlike(labels) => a > b || labels[a as usize] != labels[b as usize],
+            NegativeRule::Any => true,
+            NegativeRule::NotListed(graph) => a != b && !(a < b && graph.has_edge(a, b)),
+            NegativeRule::NotLinked(graph) => a != b && !graph.has_edge(a, b),
+            NegativeRule::Unlike(labels) => labels[a as usize] != labels[b as usize],
+            NegativeRule::NotListedAlike(labels) => a > b || labels[a as usize] != labels[b as usize],
         }
     }
 }
@@ -69,8 +69,8 @@ pub struct PairSampler {
     /// The nodes to draw from, if not all.
     nodes: Option<Arc<[u32]>>,
     num_nodes: usize,
-    rule: Rule,
-    /// For `Rule::Unlike`, which would refuse nearly every draw where one class is nearly all.
+    rule: NegativeRule,
+    /// For `NegativeRule::Unlike`, which would refuse nearly every draw where one class is nearly all.
     classes: Option<Arc<Classes>>,
 }
 
@@ -113,26 +113,26 @@ impl Classes {
     }
 }
 
-/// After so many refused draws the pairs are searched one by one: some graphs have hardly any non-edge.
-const MOST_TRIES: u64 = 256;
+/// Refused draws after which the pairs are searched one by one: some graphs have hardly any non-edge.
+const MAX_DRAWS: u64 = 256;
 
 impl PairSampler {
     /// From all nodes.
-    pub fn new(num_nodes: usize, rule: Rule) -> PairSampler {
+    pub fn new(num_nodes: usize, rule: NegativeRule) -> PairSampler {
         PairSampler { nodes: None, num_nodes, rule, classes: None }
     }
 
     /// From some of the nodes.
-    pub fn among(nodes: Vec<u32>, num_nodes: usize, rule: Rule) -> PairSampler {
+    pub fn among(nodes: Vec<u32>, num_nodes: usize, rule: NegativeRule) -> PairSampler {
         let all = nodes.len() == num_nodes;
         let classes = match &rule {
-            Rule::Unlike(labels) => Some(Classes::new(nodes.clone(), labels).into()),
+            NegativeRule::Unlike(labels) => Some(Classes::new(nodes.clone(), labels).into()),
             _ => None,
         };
         PairSampler { nodes: (!all).then(|| nodes.into()), num_nodes, rule, classes }
     }
 
-    /// `count` pairs, into storage that is there already.
+    /// Draws `count` pairs into `pairs`, whose storage is reused.
     pub fn draw(&self, stream: Stream, count: usize, pairs: &mut Vec<[u32; 2]>) {
         const PAIRS_PER_TASK: usize = 1 << 12;
         pairs.resize(count, [0; 2]);
@@ -158,9 +158,9 @@ impl PairSampler {
         if let Some(classes) = &self.classes {
             return classes.pair(stream, number);
         }
-        let drawn = (0..MOST_TRIES).map(|attempt| self.drawn(stream, number, attempt));
+        let drawn = (0..MAX_DRAWS).map(|attempt| self.drawn(stream, number, attempt));
         let found = drawn.into_iter().find(|&pair| self.rule.allows(pair));
-        found.unwrap_or_else(|| self.next_allowed(self.drawn(stream, number, MOST_TRIES)))
+        found.unwrap_or_else(|| self.next_allowed(self.drawn(stream, number, MAX_DRAWS)))
     }
 
     fn drawn(&self, stream: Stream, number: u64, attempt: u64) -> [u32; 2] {
@@ -264,17 +264,17 @@ mod tests {
     #[test]
     fn exact_negatives_are_never_edges_and_loose_ones_sometimes_are() {
         let graph = Arc::new(generate::communities(4, 10, 0.01, 1).graph);
-        let share_of_edges = |rule: Rule| {
+        let share_of_edges = |rule: NegativeRule| {
             let mut pairs = Vec::new();
             PairSampler::new(40, rule).draw(stream(0), 20_000, &mut pairs);
             assert_eq!(pairs.len(), 20_000);
             pairs.iter().filter(|&&[a, b]| graph.has_edge(a, b)).count() as f64 / 20_000.0
         };
         let density = 2.0 * graph.num_edges() as f64 / (40.0 * 40.0);
-        assert_eq!(share_of_edges(Rule::NotLinked(graph.clone())), 0.0);
-        assert!((share_of_edges(Rule::Any) - density).abs() < 0.02);
+        assert_eq!(share_of_edges(NegativeRule::NotLinked(graph.clone())), 0.0);
+        assert!((share_of_edges(NegativeRule::Any) - density).abs() < 0.02);
         // Only one direction is checked, so half of the edges slip through.
-        let loose = share_of_edges(Rule::NotListed(graph.clone()));
+        let loose = share_of_edges(NegativeRule::NotListed(graph.clone()));
         assert!(loose > 0.3 * density && loose < 0.8 * density, "{loose} of {density}");
     }
 
@@ -282,7 +282,7 @@ mod tests {
     fn many_pairs_at_once_are_those_of_their_numbers() {
         let graph = Arc::new(generate::communities(4, 10, 0.01, 1).graph);
         let every_other: Vec<u32> = (0..40).step_by(2).collect();
-        for rule in [Rule::Any, Rule::NotLinked(graph.clone()), Rule::NotListed(graph)] {
+        for rule in [NegativeRule::Any, NegativeRule::NotLinked(graph.clone()), NegativeRule::NotListed(graph)] {
             for sampler in [PairSampler::new(40, rule.clone()), PairSampler::among(every_other.clone(), 40, rule)] {
                 let mut pairs = Vec::new();
                 sampler.draw(stream(1), 5003, &mut pairs);
@@ -296,7 +296,7 @@ mod tests {
         // Two nodes among a thousand, at the end.
         let label = |i: u32| if i >= 998 { Some(1) } else { Some(0) };
         let labels: Arc<[Option<u32>]> = (0..1000).map(label).collect();
-        let sampler = PairSampler::among((0..1000).collect(), 1000, Rule::Unlike(labels.clone()));
+        let sampler = PairSampler::among((0..1000).collect(), 1000, NegativeRule::Unlike(labels.clone()));
         let mut pairs = Vec::new();
         sampler.draw(stream(3), 20_000, &mut pairs);
         assert!(pairs.iter().all(|&[a, b]| labels[a as usize] != labels[b as usize]));
@@ -312,7 +312,7 @@ mod tests {
         let edges: Vec<[u32; 2]> =
             (0..30).flat_map(|a| (a + 1..30).map(move |b| [a, b])).filter(|e| *e != [7, 19]).collect();
         let (graph, _) = Graph::from_edges(30, &edges).unwrap();
-        let sampler = PairSampler::new(30, Rule::NotLinked(graph.clone().into()));
+        let sampler = PairSampler::new(30, NegativeRule::NotLinked(graph.clone().into()));
         let mut pairs = Vec::new();
         sampler.draw(stream(1), 5, &mut pairs);
         assert!(pairs.iter().all(|&[a, b]| [a.min(b), a.max(b)] == [7, 19]));

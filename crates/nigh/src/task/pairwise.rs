@@ -1,20 +1,20 @@
 //! Pairwise node classification: are two nodes of the same class? Message passing sees the whole graph.
 
-use super::negatives::Rule;
+use super::negatives::NegativeRule;
 use super::{
-    NegativePairs, Negatives, PairSampler, Part, Question, Split, Task, graphs_by_part, in_graph, labels_of, sizes,
+    EvaluationPairs, Negatives, PairParts, PairSampler, Part, SplitSettings, Task, TrainingPairs, graphs_by_part,
+    labels_of, problem, sizes,
 };
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::{Result, SplitProblem};
 use crate::model::View;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds, below};
-use crate::train::Config;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 named! {
-    /// Which pairs of like nodes are asked about.
+    /// Which pairs of like nodes are positives.
     pub enum SameLabelPairs, "choice of same-label pairs" {
         /// Every one.
         All = "all",
@@ -23,63 +23,63 @@ named! {
     }
 }
 
-pub(super) fn split(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<Split> {
-    let mut split = Split { train: Vec::new(), valid: Vec::new(), test: Vec::new() };
+pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<PairParts> {
+    let mut parts = PairParts { train: Vec::new(), valid: Vec::new(), test: None };
+    let mut tests = Vec::new();
     let several = dataset.samples.len() > 1;
-    let graphs = if several { graphs_by_part(dataset, config, seeds)? } else { Default::default() };
+    let graphs = if several { graphs_by_part(dataset, settings, seeds)? } else { Default::default() };
     for (number, sample) in dataset.samples.iter().enumerate() {
         let labels = labels_of(dataset, sample, Task::PairwiseNodeClassification)?;
         let classes = nodes_by_class(labels);
-        let num_classes = classes.iter().filter(|class| !class.is_empty()).count();
-        if num_classes < 2 {
-            let problem = format!("labelled nodes of {num_classes} class; pairs of different nodes need at least 2");
-            return Err(in_graph(dataset, number, Error::Data(problem)));
+        let wrong = |wrong| problem(dataset, number, wrong);
+        let count = classes.iter().filter(|class| !class.is_empty()).count();
+        if count < 2 {
+            return Err(wrong(SplitProblem::OneClassForPairs { count }));
         }
-        let in_graph = |error| in_graph(dataset, number, error);
-        let mut positive = match config.same_label_pairs.get() {
+        let mut positive = match settings.same_label_pairs {
             SameLabelPairs::All => all_pairs(&classes),
             SameLabelPairs::Sampled => {
-                sampled_pairs(&classes, sample.graph.num_edges(), (seeds, number as u64)).map_err(in_graph)?
+                sampled_pairs(&classes, sample.graph.num_edges(), (seeds, number as u64)).map_err(wrong)?
             }
         };
         seeds.rng(Purpose::Split, &[number as u64]).shuffle(&mut positive);
-        let [train, valid, _] =
-            sizes(positive.len(), config, "pairs of nodes with the same label").map_err(in_graph)?;
+        let [train, valid, _] = sizes(positive.len(), settings, "pairs of nodes with the same label").map_err(wrong)?;
         let (train, rest) = positive.split_at(train);
         let (valid, test) = rest.split_at(valid);
         let view: Arc<View> = Task::PairwiseNodeClassification.whole_view(sample, number as u64)?.into();
-        let n = sample.graph.num_nodes();
-        let sampler = |rule| PairSampler::among(labelled(labels), n, rule);
-        let (training, evaluation) = rules(config, labels);
-        let (drawn, evaluation) = (sampler(training), sampler(evaluation));
-        let given = |part: u64, count: usize| {
-            let mut pairs = Vec::new();
-            evaluation.draw(seeds.stream(Purpose::Negatives, &[number as u64, part]), count, &mut pairs);
-            NegativePairs::Given(pairs)
-        };
-        let asked =
-            [(train, NegativePairs::Drawn(drawn)), (valid, given(1, valid.len())), (test, given(2, test.len()))];
-        let parts = [&mut split.train, &mut split.valid, &mut split.test];
-        for (part, ((positive, negative), parts)) in asked.into_iter().zip(parts).enumerate() {
-            if !several || graphs[part].contains(&number) {
-                let question = Question::Pairs { positive: positive.to_vec(), negative };
-                parts.push(Part { view: view.clone(), question });
+        let sampler = |rule| PairSampler::among(labelled(labels), sample.graph.num_nodes(), rule);
+        let (training, evaluation) = rules(settings, labels);
+        let evaluation = sampler(evaluation);
+        let asks = |part: usize| !several || graphs[part].contains(&number);
+        if asks(0) {
+            let question = TrainingPairs::new(train.to_vec(), sampler(training));
+            parts.train.push(Part { view: view.clone(), question });
+        }
+        for (part, positive, to) in [(1, valid, &mut parts.valid), (2, test, &mut tests)] {
+            if asks(part) {
+                let mut negative = Vec::new();
+                let stream = seeds.stream(Purpose::Negatives, &[number as u64, part as u64]);
+                evaluation.draw(stream, positive.len(), &mut negative);
+                to.push(Part {
+                    view: view.clone(),
+                    question: EvaluationPairs { positive: positive.to_vec(), negative },
+                });
             }
         }
     }
-    Ok(split)
+    Ok(PairParts { test: Some(tests), ..parts })
 }
 
 /// What negatives must not be, in training and in evaluation. The authors listed every positive of the small graphs in
 /// one direction and checked against that list, but drew by label where the positives are a sample.
-fn rules(config: &Config, labels: &Arc<[Option<u32>]>) -> (Rule, Rule) {
-    let training = match config.train_negatives.get() {
-        Negatives::Loose => Rule::Any,
-        Negatives::Exact => Rule::Unlike(labels.clone()),
+fn rules(settings: &SplitSettings, labels: &Arc<[Option<u32>]>) -> (NegativeRule, NegativeRule) {
+    let training = match settings.train_negatives {
+        Negatives::Loose => NegativeRule::Any,
+        Negatives::Exact => NegativeRule::Unlike(labels.clone()),
     };
-    let evaluation = match (config.evaluation_negatives.get(), config.same_label_pairs.get()) {
-        (Negatives::Loose, SameLabelPairs::All) => Rule::NotListedAlike(labels.clone()),
-        _ => Rule::Unlike(labels.clone()),
+    let evaluation = match (settings.evaluation_negatives, settings.same_label_pairs) {
+        (Negatives::Loose, SameLabelPairs::All) => NegativeRule::NotListedAlike(labels.clone()),
+        _ => NegativeRule::Unlike(labels.clone()),
     };
     (training, evaluation)
 }
@@ -111,7 +111,11 @@ fn all_pairs(classes: &[Vec<u32>]) -> Vec<[u32; 2]> {
 
 /// Distinct pairs, drawn among all pairs alike: the class by its number of pairs, then two different members of it. What
 /// is drawn twice would stand in two parts of the split.
-fn sampled_pairs(classes: &[Vec<u32>], count: usize, (seeds, number): (Seeds, u64)) -> Result<Vec<[u32; 2]>> {
+fn sampled_pairs(
+    classes: &[Vec<u32>],
+    count: usize,
+    (seeds, number): (Seeds, u64),
+) -> std::result::Result<Vec<[u32; 2]>, SplitProblem> {
     let pairs_in = |class: &Vec<u32>| class.len() as u64 * (class.len() as u64).saturating_sub(1) / 2;
     let ends: Vec<u64> = classes
         .iter()
@@ -122,7 +126,7 @@ fn sampled_pairs(classes: &[Vec<u32>], count: usize, (seeds, number): (Seeds, u6
         .collect();
     let total = ends.last().copied().unwrap_or(0);
     if total == 0 {
-        return Err(Error::Data("no two nodes have the same label; there is no positive pair".into()));
+        return Err(SplitProblem::NoSameLabelPair);
     }
     let stream = seeds.stream(Purpose::Split, &[number, 1]);
     let pair = |k: u64| {

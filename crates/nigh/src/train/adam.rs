@@ -1,4 +1,4 @@
-//! Adam (Kingma and Ba) with L2 as part of the gradient, as the paper's figures were made.
+//! Adam (Kingma and Ba) with L2 as part of the gradient, as in the paper's runs.
 
 use crate::linalg::Matrix;
 use crate::linalg::dispatch::simd;
@@ -12,7 +12,7 @@ const EPSILON: f32 = 1e-8;
 /// The state of the optimiser: first and second moments of every weight, in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adam {
-    /// How many steps were taken.
+    /// Steps taken.
     pub steps: u64,
     /// Running means of the gradients.
     pub first: Vec<Matrix>,
@@ -43,8 +43,8 @@ impl Adam {
     }
 }
 
-/// What is so small makes no difference beside `EPSILON`, or to a sum. Weights that no gradient reaches any more decay until
-/// they are no normal numbers, and with those processors count a hundred times as slowly.
+/// Magnitudes below this become zero: they make no difference beside `EPSILON`, or to a sum. Weights that no gradient reaches
+/// any more would decay into denormal numbers, with which processors are a hundred times slower.
 const SMALLEST: f32 = 1e-30;
 
 #[inline(always)]
@@ -52,7 +52,7 @@ fn or_zero(x: f32) -> f32 {
     if x.abs() < SMALLEST { 0.0 } else { x }
 }
 
-/// Weights that one thread moves at a time.
+/// Weights that one thread updates at a time.
 const BLOCK: usize = 1 << 14;
 
 simd! {
@@ -72,7 +72,7 @@ mod tests {
     use crate::seeds::Seeds;
 
     #[test]
-    fn a_weight_that_nothing_needs_decays_to_zero_and_not_to_what_is_slow() {
+    fn a_weight_without_gradient_decays_to_zero_and_not_to_denormal_numbers() {
         let mut weights = Weights::new(Seeds::new(0));
         weights.declare("w", Matrix::from_rows(&[[0.5, -1e-3, 1e-25, 0.0]]));
         weights.clear_gradients();

@@ -1,25 +1,25 @@
-//! The nodes that a batch asks about, where the others need not be represented.
+//! The nodes of a batch, where the others need not be represented.
 
 /// None, or some of the nodes in ascending order.
 #[derive(Debug, Default)]
 pub(super) struct BatchNodes {
     nodes: Vec<u32>,
-    /// Where each node is among them, once it is known to be.
+    /// The new number of each of them.
     places: Vec<u32>,
 }
 
 impl BatchNodes {
-    /// Asks about all nodes again.
+    /// All nodes again.
     pub fn clear(&mut self) {
         self.nodes.clear();
     }
 
-    /// The nodes, if it is some and not all.
+    /// The nodes, if not all.
     pub fn nodes(&self) -> Option<&[u32]> {
         (!self.nodes.is_empty()).then_some(&self.nodes)
     }
 
-    /// Asks about the ends of these pairs, which from then on are numbered among them.
+    /// The ends of these pairs, which are renumbered among them.
     pub fn renumber(&mut self, num_nodes: usize, pairs: [&mut [[u32; 2]]; 2]) {
         const UNKNOWN: u32 = u32::MAX;
         self.places.clear();
@@ -45,15 +45,15 @@ mod tests {
     #[test]
     fn pairs_are_numbered_among_the_nodes_that_they_name() {
         let (mut a, mut b) = ([[7, 2], [2, 9]], [[0, 7]]);
-        let mut asked = BatchNodes::default();
-        assert_eq!(asked.nodes(), None);
+        let mut batch = BatchNodes::default();
+        assert_eq!(batch.nodes(), None);
         for _ in 0..2 {
-            asked.renumber(10, [&mut a, &mut b]);
-            assert_eq!(asked.nodes(), Some(&[0, 2, 7, 9][..]));
+            batch.renumber(10, [&mut a, &mut b]);
+            assert_eq!(batch.nodes(), Some(&[0, 2, 7, 9][..]));
             assert_eq!((a, b), ([[2, 1], [1, 3]], [[0, 2]]));
             (a, b) = ([[7, 2], [2, 9]], [[0, 7]]);
         }
-        asked.clear();
-        assert_eq!(asked.nodes(), None);
+        batch.clear();
+        assert_eq!(batch.nodes(), None);
     }
 }

@@ -1,34 +1,34 @@
-//! Where a training was when its process ended. Randomness has an address, so weights, optimiser and counters are all
+//! The state of a training in a file, to resume from. Randomness has an address, so weights, optimiser and counters are all
 //! there is to keep.
 
-use super::{Adam, Best, Config, Evaluation, Job, Run, State, Trainer};
+use super::trainer::{Best, Snapshot, State};
+use super::{Adam, EndedRepeats, Evaluation, Job, Run};
 use crate::atomic;
-use crate::dataset::Dataset;
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
+use crate::model::Model;
 use crate::tensors::{self, Tensors};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A file that a training writes now and then, and from which it goes on.
+/// A file that a training writes regularly, and from which it resumes.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
     path: PathBuf,
     every: Every,
 }
 
-/// A checkpoint at work for one training.
+/// Writes and reads the checkpoint of one training.
 #[derive(Debug)]
 pub(super) struct CheckpointWriter<'a> {
     checkpoint: &'a Checkpoint,
-    /// Of configuration and data, which do not change while they are trained.
+    /// Of configuration and data, which do not change during training.
     fingerprint: String,
-    written: Cell<Instant>,
-    /// How long the last write took.
-    cost: Cell<Duration>,
+    last_written: Cell<Instant>,
+    last_duration: Cell<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -37,10 +37,10 @@ enum Every {
     Time(Duration),
 }
 
-/// What stands beside the matrices.
+/// Metadata beside the matrices.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
-    /// Of configuration and data: a checkpoint continues nothing else.
+    /// Of configuration and data: no other training resumes from it.
     fingerprint: String,
     runs: Vec<Run>,
     current: Option<Current>,
@@ -70,32 +70,40 @@ impl Checkpoint {
         &self.path
     }
 
-    pub(super) fn writer(&self, config: &Config, dataset: &Dataset) -> CheckpointWriter<'_> {
-        let mut text = toml::to_string(config).expect("a configuration can be written");
-        for sample in &dataset.samples {
-            text += &sample.graph.digest();
-            text += &sample.features.digest();
-            let labels = sample.labels.iter().flat_map(|labels| labels.iter());
-            let labels: Vec<u8> = labels.flat_map(|label| label.unwrap_or(u32::MAX).to_le_bytes()).collect();
-            text += &digest::sha256(&labels);
-        }
-        text += &format!("{:?} {:?} {:?}", dataset.class_names, dataset.paper_defaults, dataset.fixed_split);
-        let fingerprint = digest::sha256(text.as_bytes());
-        CheckpointWriter { checkpoint: self, fingerprint, written: Cell::new(Instant::now()), cost: Cell::default() }
+    pub(super) fn writer(&self, job: &Job<'_>) -> CheckpointWriter<'_> {
+        let (fingerprint, now) = (fingerprint(job), Cell::new(Instant::now()));
+        CheckpointWriter { checkpoint: self, fingerprint, last_written: now, last_duration: Cell::default() }
     }
 }
 
+/// Of everything that decides about the result of a training.
+fn fingerprint(job: &Job<'_>) -> String {
+    let Job { dataset, config, split, .. } = job;
+    let mut text = toml::to_string(config).expect("a configuration can be written");
+    for sample in &dataset.samples {
+        text += &sample.graph.digest();
+        text += &sample.features.digest();
+        let labels = sample.labels.iter().flat_map(|labels| labels.iter());
+        let labels: Vec<u8> = labels.flat_map(|label| label.unwrap_or(u32::MAX).to_le_bytes()).collect();
+        text += &digest::sha256(&labels);
+    }
+    let rest = (&dataset.class_names, &dataset.paper_defaults, &dataset.fixed_split);
+    text += &serde_json::to_string(&rest).expect("plain data can be written");
+    text += &split.map(|split| split.digest()).unwrap_or_default();
+    digest::sha256(text.as_bytes())
+}
+
 impl CheckpointWriter<'_> {
-    pub(super) fn save_if_due(&self, job: &Job, trainer: &Trainer<'_>) -> Result<()> {
+    pub(super) fn save_if_due(&self, ended: &EndedRepeats, current: &Snapshot<'_>) -> Result<()> {
         let due = match self.checkpoint.every {
-            Every::Epochs(epochs) => trainer.epoch.is_multiple_of(epochs),
+            Every::Epochs(epochs) => current.epoch.is_multiple_of(epochs),
             // Writing must not take more than a twentieth of the time.
-            Every::Time(time) => self.written.get().elapsed() >= time.max(20 * self.cost.get()),
+            Every::Time(time) => self.last_written.get().elapsed() >= time.max(20 * self.last_duration.get()),
         };
-        if due { self.save(job, Some(trainer)) } else { Ok(()) }
+        if due { self.save(ended, Some(current)) } else { Ok(()) }
     }
 
-    pub(super) fn save(&self, job: &Job, trainer: Option<&Trainer<'_>>) -> Result<()> {
+    pub(super) fn save(&self, ended: &EndedRepeats, current: Option<&Snapshot<'_>>) -> Result<()> {
         let started = Instant::now();
         let mut tensors = Tensors::new();
         let mut put = |group: &str, matrices: &mut dyn Iterator<Item = &Matrix>| {
@@ -103,32 +111,33 @@ impl CheckpointWriter<'_> {
                 tensors.insert(format!("{group}/{at:04}"), matrix.clone());
             }
         };
-        put("best-repeat", &mut job.best_weights.iter());
-        let current = trainer.map(|trainer| {
-            put("weights", &mut trainer.model.weights.entries().iter().map(|weight| &weight.value));
-            put("first", &mut trainer.adam.first.iter());
-            put("second", &mut trainer.adam.second.iter());
-            put("best", &mut trainer.best.iter().flat_map(|best| &best.weights));
-            let best = trainer.best.as_ref();
+        put("best-repeat", &mut ended.best_weights.iter());
+        let current = current.map(|current| {
+            put("weights", &mut current.weights.entries().iter().map(|weight| &weight.value));
+            put("first", &mut current.adam.first.iter());
+            put("second", &mut current.adam.second.iter());
+            put("best", &mut current.best.iter().flat_map(|best| &best.weights));
+            let best = current.best;
             Current {
-                epoch: trainer.epoch,
-                steps: trainer.adam.steps,
+                epoch: current.epoch,
+                steps: current.adam.steps,
                 best: best.map(|best| Evaluation { epoch: best.epoch, loss: 0.0, valid: best.valid, test: best.test }),
-                curve: trainer.curve.clone(),
+                curve: current.curve.to_vec(),
             }
         });
-        let header = Header { fingerprint: self.fingerprint.clone(), runs: job.runs.clone(), current };
+        let header = Header { fingerprint: self.fingerprint.clone(), runs: ended.runs.clone(), current };
         let text = serde_json::to_string(&header).expect("plain data can be written");
         let bytes = tensors::to_bytes(&tensors, &[("nigh", &text)]);
         let path = &self.checkpoint.path;
         atomic::write_as_only_writer(path, &bytes).map_err(Error::io(path))?;
-        self.cost.set(started.elapsed());
-        self.written.set(Instant::now());
+        self.last_duration.set(started.elapsed());
+        self.last_written.set(Instant::now());
         Ok(())
     }
 
-    /// Fills `job` with the repeats that have ended and returns the state of the one that had not.
-    pub(super) fn load(&self, config: &Config, dataset: &Dataset, job: &mut Job) -> Result<Option<State>> {
+    /// Fills `ended` with the repeats that have ended and returns the state of the one that had not. `model` is any of the
+    /// training.
+    pub(super) fn load(&self, model: &Model, ended: &mut EndedRepeats) -> Result<Option<State>> {
         if !self.checkpoint.path.exists() {
             return Ok(None);
         }
@@ -142,7 +151,7 @@ impl CheckpointWriter<'_> {
         if header.fingerprint != self.fingerprint {
             return Err(Error::file(
                 &self.checkpoint.path,
-                "belongs to a training with other settings or data; repeat those, or remove it and start anew",
+                "belongs to a training with other settings or data; repeat those, or remove it to start over",
             ));
         }
         let mut take = |group: &str| -> Vec<Matrix> {
@@ -150,17 +159,16 @@ impl CheckpointWriter<'_> {
             let names: Vec<String> = tensors.keys().filter(|name| name.starts_with(&prefix)).cloned().collect();
             names.iter().filter_map(|name| tensors.remove(name)).collect()
         };
-        let expected: Vec<[usize; 2]> =
-            super::build(dataset, config, config.seed)?.weights.entries().iter().map(|w| w.value.shape()).collect();
+        let expected: Vec<[usize; 2]> = model.weights.entries().iter().map(|weight| weight.value.shape()).collect();
         let mut checked = |group: &str| -> Result<Vec<Matrix>> {
             let matrices = take(group);
             let fits = matrices.iter().map(Matrix::shape).eq(expected.iter().copied());
             if fits { Ok(matrices) } else { Err(damaged(&format!("the matrices of `{group}` do not fit the model"))) }
         };
         if !header.runs.is_empty() {
-            job.best_weights = checked("best-repeat")?;
+            ended.best_weights = checked("best-repeat")?;
         }
-        job.runs = header.runs;
+        ended.runs = header.runs;
         let Some(current) = header.current else { return Ok(None) };
         let best = match current.best {
             Some(best) => {

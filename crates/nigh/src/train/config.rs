@@ -250,9 +250,31 @@ mod tests {
         let dataset = Dataset::built_in("leaders").unwrap();
         let config = Config { task: Task::NodeClassification, ..Config::default() }.resolve(&dataset).unwrap();
         let text = toml::to_string(&config).unwrap();
-        assert_eq!(Config::from_table(text.parse().unwrap()).unwrap(), config);
-        assert_eq!(config.train_per_class.get(), 5);
-        assert_eq!(config.signal_scale.get(), SignalScale::Unit);
+        let read = Config::from_table(text.parse().unwrap()).unwrap();
+        assert_eq!(Resolved::try_from(read).unwrap(), config);
+        assert_eq!((config.train_per_class, config.signal_scale), (5, SignalScale::Unit));
+    }
+
+    #[test]
+    fn a_configuration_with_an_open_choice_is_not_a_resolved_one() {
+        let error = Resolved::try_from(Config::default()).unwrap_err().to_string();
+        assert_eq!(error, "`dropout` is still auto");
+    }
+
+    #[test]
+    fn every_setting_reads_its_own_default_and_lists_its_choices() {
+        assert_eq!(SETTINGS.len(), toml::Table::try_from(Config::default()).unwrap().len());
+        for setting in SETTINGS.iter() {
+            let table = toml::Table::from_iter([(setting.name.clone(), setting.parse(&setting.default).unwrap())]);
+            assert_eq!(Config::from_table(table).unwrap(), Config::default(), "{}", setting.name);
+            assert!(setting.choices.iter().all(|choice| setting.parse(choice).is_ok()), "{}", setting.name);
+            assert!(!setting.help.is_empty() && !setting.help.contains('`'), "{}", setting.name);
+        }
+        let problem = |name: &str, text: &str| {
+            SETTINGS.iter().find(|setting| setting.name == name).unwrap().parse(text).unwrap_err()
+        };
+        assert_eq!(problem("dropout", "much"), "expected `auto` or a number");
+        assert!(problem("signal", "gausian").contains("did you mean `gaussian`"));
     }
 
     #[test]

@@ -1,23 +1,23 @@
-//! Threads that stay awake. An epoch over a small graph is some thirty steps of a few ten microseconds each, and a thread
-//! that fell asleep between two of them takes longer than that to wake.
+//! Worker threads that stay awake. An epoch over a small graph is some thirty steps of a few tens of microseconds each, and a
+//! thread that slept between two of them takes longer than that to wake.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the other threads may take to come. Those that do not are busy, and are not waited for.
+/// How long to wait for the other threads. Those that do not come are busy.
 const GATHER_TIMEOUT: Duration = Duration::from_millis(2);
 
-/// How often an idle thread looks for work before it lets other programs have the core: some ten microseconds.
+/// How often an idle thread polls for work before it yields its core: some ten microseconds.
 const SPINS_BEFORE_YIELD: usize = 100;
 
 thread_local! {
-    /// Whether this thread works or watches already, and so must not be caught in another watch.
+    /// Whether this thread works or waits already, and so must not wait in another call.
     static TAKEN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work` on one of the threads that share its parallel steps, while the others watch for something to do. Called from
-/// outside the pool, each step would be handed over and waited for asleep.
+/// Runs `work` on one thread of the pool while the others poll for its parallel steps. Called from outside the pool, each step
+/// would wake a thread and sleep until it is done.
 pub(super) fn on_the_pool<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     let watch = Watch { wanted: rayon::current_num_threads() - 1, ..Watch::default() };
     rayon::scope(|scope| {
@@ -39,7 +39,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Waits for the others. There is no work yet, so each that comes is idle and comes once.
+    /// Waits for the others. There is no work yet, so each that comes is idle.
     fn gather(&self) {
         let start = Instant::now();
         while self.came.load(Ordering::Acquire) < self.wanted && start.elapsed() < GATHER_TIMEOUT {
@@ -48,7 +48,7 @@ impl Watch {
         self.has_begun.store(true, Ordering::Release);
     }
 
-    /// Does what there is to do until all is over.
+    /// Executes parallel steps until the work is over.
     fn keep(&self) {
         if self.has_begun.load(Ordering::Acquire) || TAKEN.get() {
             return;
@@ -67,7 +67,7 @@ impl Watch {
             idle += 1;
             std::hint::spin_loop();
             if idle > SPINS_BEFORE_YIELD {
-                // Other programs may have something to do.
+                // Other programs may need the core.
                 std::thread::yield_now();
             }
         }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn works_that_share_threads_or_lie_within_each_other_all_end() {
+    fn concurrent_and_nested_calls_all_end() {
         for threads in [1, 2, 3, 8] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let expected = 100 * 49_995_000;

@@ -1,63 +1,36 @@
-//! A split with the nodes of large graphs in an order that suits the memory. What is asked stays the same question, and
-//! what is drawn for a node goes by its address; only sums run over neighbours in another order.
+//! The nodes of large graphs in an order that suits the caches. Questions stay the same, and random draws for a node go by its
+//! address; only sums over neighbours run in another order.
 
-use super::Config;
-use crate::graph::arrange::locality_order;
 use crate::model::View;
-use crate::task::{NegativePairs, Part, Question, Split};
-use rayon::prelude::*;
+use crate::task::{Part, Parts, Question};
 use std::sync::Arc;
 
-/// To find an order takes about as long as so many epochs save.
-const WORTH_EPOCHS: usize = 20;
+/// Epochs that save about as much time as finding an order takes.
+const MIN_EPOCHS: usize = 20;
 
-pub(super) struct Reordered {
-    pub split: Split,
-    /// For each training part, where each node is now, if it was moved.
-    pub places: Vec<Option<Arc<[u32]>>>,
-}
-
-impl Reordered {
-    pub fn new(mut split: Split, config: &Config) -> Reordered {
-        let mut places = vec![None; split.train.len()];
-        // One graph for all parts; several are small each, as far as anyone has seen.
-        let shared = split.train.iter().chain(&split.valid).chain(&split.test);
-        let one = shared.clone().all(|part| Arc::ptr_eq(&part.view, &split.train[0].view));
-        if one
-            && config.epochs >= WORTH_EPOCHS
-            && let Some(order) = locality_order(split.train[0].view.graph())
-        {
-            let view: Arc<View> = split.train[0].view.permute(&order).expect("every node once").into();
-            let mut place = vec![0; order.len()];
-            (0..).zip(&order).for_each(|(at, &node)| place[node as usize] = at);
-            for part in split.train.iter_mut().chain(&mut split.valid).chain(&mut split.test) {
-                move_part(part, &view, &place);
-            }
-            places.fill(Some(place.into()));
-        }
-        Reordered { split, places }
+/// Reorders the nodes of all parts, if they share one large graph and the order pays over so many epochs.
+pub(super) fn reorder<T: Question, E: Question>(parts: &mut Parts<T, E>, epochs: usize) {
+    let shared = &parts.train[0].view;
+    let is_shared = |view: &Arc<View>| Arc::ptr_eq(view, shared);
+    // Several graphs are small each, in all data seen so far.
+    let one = parts.train.iter().all(|part| is_shared(&part.view))
+        && parts.valid.iter().chain(parts.test()).all(|part| is_shared(&part.view));
+    if !one || epochs < MIN_EPOCHS {
+        return;
     }
+    let Some(order) = shared.graph().locality_order() else { return };
+    let view: Arc<View> = shared.permute(&order).expect("every node once").into();
+    let mut places = vec![0; order.len()];
+    (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
+    let places: Arc<[u32]> = places.into();
+    parts.train.iter_mut().for_each(|part| move_part(part, &view, &places));
+    let evaluated = parts.valid.iter_mut().chain(parts.test.iter_mut().flatten());
+    evaluated.for_each(|part| move_part(part, &view, &places));
 }
 
-fn move_part(part: &mut Part, view: &Arc<View>, places: &[u32]) {
+fn move_part<Q: Question>(part: &mut Part<Q>, view: &Arc<View>, places: &Arc<[u32]>) {
     part.view = view.clone();
-    match &mut part.question {
-        Question::Nodes { nodes, .. } => nodes.iter_mut().for_each(|node| *node = places[*node as usize]),
-        Question::Pairs { positive, negative } => {
-            place(places, positive);
-            // Those for training are drawn by their own numbers, and moved then.
-            if let NegativePairs::Given(negative) = negative {
-                place(places, negative);
-            }
-        }
-    }
-}
-
-/// Moves the ends of pairs to their places.
-pub(super) fn place(places: &[u32], pairs: &mut [[u32; 2]]) {
-    pairs.par_chunks_mut(1 << 14).for_each(|pairs| {
-        pairs.iter_mut().flatten().for_each(|node| *node = places[*node as usize]);
-    });
+    part.question.renumber(places);
 }
 
 #[cfg(test)]
@@ -65,31 +38,40 @@ mod tests {
     use super::*;
     use crate::dataset::Dataset;
     use crate::dataset::generate::{PowerLaw, power_law};
-    use crate::seeds::Seeds;
-    use crate::task::Task;
+    use crate::seeds::{Purpose, Seeds};
+    use crate::task::{PairParts, Split};
+    use crate::train::Config;
 
     #[test]
-    fn nodes_are_moved_with_all_that_is_asked_and_known_about_them() {
+    fn nodes_are_moved_with_all_questions_and_all_that_is_known_about_them() {
         let shape = PowerLaw { across: 0.1, ..PowerLaw::new(10_000, 60_000) };
         let dataset = Dataset::from_graph("scattered", power_law(&shape, 1).unwrap().graph);
-        let config = Config::default().resolve(&dataset).unwrap();
-        let split = Task::LinkPrediction.split(&dataset, &config, Seeds::new(1)).unwrap();
-        let Reordered { split: arranged, places } = Reordered::new(split.clone(), &config);
-        let places = places[0].as_ref().expect("communities to bring together");
-        assert!((0..10_000).all(|node| arranged.train[0].view.addresses[places[node] as usize] == node as u32));
-        let parts = |split: &Split| [split.train[0].clone(), split.valid[0].clone(), split.test[0].clone()];
-        for (before, after) in parts(&split).iter().zip(parts(&arranged)) {
-            let pairs = |part: &Part| match &part.question {
-                Question::Pairs { positive, .. } => positive.clone(),
-                Question::Nodes { .. } => panic!("pairs are asked"),
-            };
-            for ([a, b], [c, d]) in pairs(before).into_iter().zip(pairs(&after)) {
-                assert_eq!([c, d], [places[a as usize], places[b as usize]]);
-                // What message passing must not see it still does not see.
-                assert_eq!(after.view.graph().has_edge(c, d), before.view.graph().has_edge(a, b));
+        let settings = Config::default().resolve(&dataset).unwrap().split();
+        let Split::Pairs(before) = settings.split(&dataset, Seeds::new(1)).unwrap() else { panic!("pairs of nodes") };
+        let mut after = before.clone();
+        reorder(&mut after, MIN_EPOCHS);
+        let addresses = &after.train[0].view.addresses;
+        let mut places = vec![0; 10_000];
+        (0..).zip(addresses.iter()).for_each(|(place, &node)| places[node as usize] = place);
+        assert_ne!(places, (0..10_000).collect::<Vec<u32>>(), "communities to bring together");
+        let pairs = |parts: &PairParts| {
+            let mut pairs = parts.train[0].question.positive.clone();
+            for part in parts.valid.iter().chain(parts.test()) {
+                pairs.extend(part.question.positive.iter().chain(&part.question.negative));
             }
+            let mut negative = Vec::new();
+            parts.train[0].question.draw_negatives(Seeds::new(2).stream(Purpose::Negatives, &[0]), 100, &mut negative);
+            pairs.extend(negative);
+            pairs
+        };
+        let (before_view, after_view) = (&before.train[0].view, &after.train[0].view);
+        for ([a, b], [c, d]) in pairs(&before).into_iter().zip(pairs(&after)) {
+            assert_eq!([c, d], [places[a as usize], places[b as usize]]);
+            // What message passing must not see it still does not see.
+            assert_eq!(after_view.graph().has_edge(c, d), before_view.graph().has_edge(a, b));
         }
-        let few = Config { epochs: WORTH_EPOCHS - 1, ..config };
-        assert!(Reordered::new(split, &few).places[0].is_none(), "too few epochs to be worth it");
+        let mut few = before.clone();
+        reorder(&mut few, MIN_EPOCHS - 1);
+        assert!(Arc::ptr_eq(&few.train[0].view, &before.train[0].view), "too few epochs to be worth it");
     }
 }

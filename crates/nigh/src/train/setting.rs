@@ -192,8 +192,8 @@ macro_rules! settings {
         }
 
         /// The choices that a configuration may leave open, all made.
-        struct Choices {
-            $($($field: $Open,)?)+
+        pub(super) struct Choices {
+            $($(pub(super) $field: $Open,)?)+
         }
 
         impl Default for Config {
@@ -204,7 +204,7 @@ macro_rules! settings {
         }
 
         impl Config {
-            fn with(self, choices: Choices) -> Resolved {
+            pub(super) fn with(self, choices: Choices) -> Resolved {
                 Resolved { $($field: $(settings!(@fixed self.$field, $Fixed))? $(settings!(@open choices.$field, $Open))?,)+ }
             }
         }

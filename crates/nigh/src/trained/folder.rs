@@ -6,10 +6,12 @@ use crate::atomic;
 use crate::dataset::Ids;
 use crate::digest::sha256;
 use crate::error::{Error, Result};
-use crate::model::catalog;
+use crate::model::catalog::Hyperparameters;
+use crate::model::{Architecture, Model};
+use crate::seeds::Seeds;
 use crate::source::Source;
 use crate::tensors::{self, Tensors};
-use crate::train::{self, Config};
+use crate::train::{Config, Resolved};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -36,7 +38,7 @@ struct Manifest {
 }
 
 impl Trained {
-    /// Writes the model as a new folder; it is there whole or not at all.
+    /// Writes the model as a new folder; it appears atomically.
     pub fn save(&self, folder: &Path) -> Result<()> {
         if folder.exists() {
             return Err(Error::file(folder, "exists already; a model is saved to a folder of its own"));
@@ -89,12 +91,21 @@ impl Trained {
 
     /// Reads a folder that `save` wrote, and checks every byte of it.
     pub fn load(folder: &Path) -> Result<Trained> {
+        Trained::read(folder, Resolved::architecture)
+    }
+
+    /// As `load`, for a model with the architecture of your own that it was trained with.
+    pub fn load_with(folder: &Path, architecture: impl Fn(&Hyperparameters) -> Architecture) -> Result<Trained> {
+        Trained::read(folder, |config| Ok(architecture(&config.hyperparameters())))
+    }
+
+    fn read(folder: &Path, architecture: impl FnOnce(&Resolved) -> Result<Architecture>) -> Result<Trained> {
         let refused = |problem: String| Error::Artefact { path: folder.to_path_buf(), problem };
         if folder.is_file() {
-            return Err(refused("is a file; expected a folder that `nigh train --out` wrote".into()));
+            return Err(refused("is a file; expected the folder of a saved model".into()));
         }
         if !folder.is_dir() {
-            return Err(refused("there is no such folder; expected one that `nigh train --out` wrote".into()));
+            return Err(refused("there is no such folder; expected the folder of a saved model".into()));
         }
         let read = |name: &str| {
             std::fs::read(folder.join(name)).map_err(|error| refused(format!("{name} can't be read: {error}")))
@@ -120,7 +131,7 @@ impl Trained {
             String::from_utf8(checked(name)?).map_err(|_| refused(format!("{name} is damaged: not UTF-8 text")))
         };
         let table = text(CONFIG)?.parse().map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
-        let config = Config::from_table(table).and_then(Config::checked_as_resolved);
+        let config = Config::from_table(table).and_then(Resolved::try_from);
         let config = config.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
         let ids = match manifest.numbered_nodes {
             Some(count) => checked(IDS).map(|_| Ids::Numbers(count))?,
@@ -136,7 +147,7 @@ impl Trained {
         let (weights, _) =
             tensors::from_bytes(&checked(WEIGHTS)?).map_err(|problem| refused(format!("{WEIGHTS} {problem}")))?;
         // Before weights of such a size are made: a count that no weight in the file shows was never one of this model.
-        let architecture = catalog::architecture(&config.model)?;
+        let architecture = architecture(&config)?;
         let longest = weights.values().flat_map(|weight| weight.shape()).max().unwrap_or(0);
         let counts = [
             ("num_features", config.task.uses_features() && architecture.uses(Source::Features), summary.num_features),
@@ -145,7 +156,7 @@ impl Trained {
         if let Some((name, _, count)) = counts.into_iter().find(|&(_, counts, count)| counts && count > longest) {
             return Err(refused(format!("{MODEL} is damaged: {name} is {count}, and no weight is that long")));
         }
-        let mut model = train::build_for(&config, summary.counts(), seed)?;
+        let mut model = Model::build(architecture, config.shape(summary.dimensions()), Seeds::new(seed))?;
         for weight in model.weights.entries_mut() {
             let name = &weight.name;
             let value = weights.get(name).ok_or_else(|| refused(format!("{WEIGHTS} has no weight `{name}`")))?;
@@ -155,7 +166,7 @@ impl Trained {
             }
             weight.value = value.clone();
         }
-        Ok(Trained { config, summary, ids: ids.into(), model })
+        Ok(Trained { config, summary, ids: ids.into(), millis_per_epoch: None, model })
     }
 
     /// Where the checkpoint of a training for `folder` is kept until the folder is complete.

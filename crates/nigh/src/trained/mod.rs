@@ -1,4 +1,5 @@
-//! What a training leaves behind and what can be done with it: embed, score, classify, evaluate again.
+//! A trained model and its use: embed, score, classify, evaluate again. Nothing here changes the model, so one serves many
+//! threads.
 
 mod card;
 mod embedding;
@@ -6,30 +7,32 @@ mod folder;
 
 pub use embedding::Embedding;
 
-use crate::dataset::{Dataset, Ids, Sample, is_name};
+use crate::dataset::{Dataset, Ids, Sample};
 use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::linalg::half::StorageError;
-use crate::model::Model;
 use crate::model::decoder::PairDecoder;
+use crate::model::{Answer, Dimensions, Model};
 use crate::ops::softmax;
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::Task;
-use crate::train::{self, Config, Counts, Outcome, Run};
+use crate::train::{self, Outcome, Resolved, Run, mean_and_std};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A model with all that is needed to use it on its own graph or on another.
 #[derive(Debug)]
 pub struct Trained {
-    /// Every choice made.
-    pub config: Config,
+    /// The settings of the training.
+    pub config: Resolved,
     /// What it was trained on and how well.
     pub summary: Summary,
-    /// The nodes it has met, in order; they keep their signals.
+    /// The nodes of its training, in order; they keep their signals.
     pub ids: Arc<Ids>,
+    /// Time per epoch, evaluations included; `None` for a model that was loaded.
+    pub millis_per_epoch: Option<f64>,
     model: Model,
 }
 
@@ -45,9 +48,9 @@ pub struct Summary {
     pub num_edges: usize,
     /// Features per node, 0 for none.
     pub num_features: usize,
-    /// The word for each class.
+    /// The name of each class.
     pub class_names: Vec<String>,
-    /// The word for each feature, where the user's file had them.
+    /// The name of each feature, where the user's file had them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feature_names: Vec<String>,
     /// Nodes of the largest graph, which is how many can be known by their ids.
@@ -63,28 +66,28 @@ pub struct Summary {
     pub repeats: Vec<Run>,
     /// The repeat behind the weights: the best on its validation part.
     pub chosen: usize,
-    /// What storing rows in halves between hops changed, if they were.
+    /// The error of half-precision storage between hops, where it is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_error: Option<StorageError>,
 }
 
 impl Summary {
-    /// What decides about the shape of the model.
-    fn counts(&self) -> Counts {
-        Counts { features: self.num_features, classes: self.class_names.len(), nodes: self.largest_graph }
+    /// The dimensions of the data on which the shape of the model depends.
+    fn dimensions(&self) -> Dimensions {
+        Dimensions { features: self.num_features, classes: self.class_names.len(), nodes: self.largest_graph }
     }
 }
 
-/// What `evaluate` found.
+/// The metrics of a model on a split, and what they are worth.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct SplitMetrics {
     /// The metric on the validation part.
     pub valid: f64,
     /// The metric on the test part.
     pub test: f64,
     /// Whether graph and split are those of the training.
     pub same_split: bool,
-    /// Whether the model has met nothing of what it is asked: not if some nodes are known and the split is another.
+    /// Whether the figures are held out: not if the model knows some of the nodes from another split.
     pub held_out: bool,
 }
 
@@ -112,8 +115,9 @@ pub struct Link {
 
 impl Trained {
     /// The best model of a training.
-    pub fn new(dataset: &Dataset, config: &Config, outcome: Outcome) -> Result<Trained> {
-        let (mean, std) = outcome.mean_and_std();
+    pub(crate) fn new(dataset: &Dataset, config: Resolved, outcome: Outcome) -> Trained {
+        let tests: Vec<f64> = outcome.runs.iter().map(|run| run.test).collect();
+        let (mean, std) = mean_and_std(&tests);
         let summary = Summary {
             dataset: dataset.name.clone(),
             num_nodes: dataset.num_nodes(),
@@ -121,7 +125,7 @@ impl Trained {
             num_features: dataset.samples[0].features.count(),
             class_names: dataset.class_names.clone(),
             feature_names: dataset.feature_names.clone(),
-            largest_graph: Counts::of(dataset).nodes,
+            largest_graph: Dimensions::of(dataset).nodes,
             graph: graph_digest(dataset),
             mean,
             std,
@@ -131,10 +135,10 @@ impl Trained {
         };
         let ids = match &dataset.samples[..] {
             [only] => only.ids.clone(),
-            // Nodes of several graphs are not told apart by name; their signals are resampled.
+            // Nodes of several graphs have no names of their own; their signals are resampled.
             _ => Ids::Numbers(0).into(),
         };
-        Ok(Trained { config: config.clone().resolve(dataset)?, summary, ids, model: outcome.model })
+        Trained { config, summary, ids, millis_per_epoch: Some(outcome.millis_per_epoch), model: outcome.model }
     }
 
     /// The repeat behind the weights.
@@ -142,12 +146,17 @@ impl Trained {
         &self.summary.repeats[self.summary.chosen]
     }
 
+    /// How many numbers were trained.
+    pub fn num_parameters(&self) -> usize {
+        self.model.weights.num_parameters()
+    }
+
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The data as this model sees them: known nodes in their old places, classes by their old numbers. Remarks on
+    /// The data as this model sees them: known nodes in their old places, classes by their old numbers. Notes on
     /// what is new come along.
     pub fn align(&self, dataset: &Dataset) -> Result<(Dataset, Vec<String>)> {
         self.align_and_count(dataset).map(|(aligned, notes, _)| (aligned, notes))
@@ -158,12 +167,7 @@ impl Trained {
         let (expected, got) = (self.summary.num_features, dataset.samples[0].features.count());
         let architecture = self.model.architecture();
         if self.config.task.uses_features() && architecture.uses(Source::Features) && expected != got {
-            let hint = if got == 0 && !is_name(&dataset.name) { "; give them with --features FILE" } else { "" };
-            return Err(Error::Data(format!(
-                "the model was trained with {expected} features per node, {} has {}{hint}",
-                dataset.name,
-                if got == 0 { "none".to_string() } else { got.to_string() },
-            )));
+            return Err(Error::FeatureCount { dataset: dataset.name.clone(), expected, got });
         }
         let (mut aligned, num_known) = dataset.aligned(&self.ids)?;
         if self.config.task.uses_features() && architecture.uses(Source::Features) {
@@ -173,18 +177,14 @@ impl Trained {
         let mut notes = Vec::new();
         let (memory, remedy) = match self.model.shape().refresh {
             _ if architecture.uses(Source::OneHot) => {
-                ("knows nodes by their ids", "smp-linear and --refresh resampled")
+                ("knows nodes by their ids", "smp-linear and refresh = resampled")
             }
-            Refresh::Fixed if architecture.uses(Source::Signal) => ("has a fixed signal", "--refresh resampled"),
+            Refresh::Fixed if architecture.uses(Source::Signal) => ("has a fixed signal", "refresh = resampled"),
             _ => ("", ""),
         };
         if !memory.is_empty() && num_new > 0 {
             if num_known == 0 {
-                return Err(Error::Data(format!(
-                    "the model {memory} and has met none of the {num_new} nodes of {}; \
-                     train with {remedy} to use it on graphs it has never seen",
-                    dataset.name
-                )));
+                return Err(Error::UnknownNodes { dataset: dataset.name.clone(), count: num_new, memory, remedy });
             }
             notes.push(format!(
                 "{num_new} of {} nodes are new to the model, which {memory}; their representations are less reliable \
@@ -199,10 +199,10 @@ impl Trained {
         Ok((aligned, notes, if self.ids.is_empty() { 0 } else { num_known }))
     }
 
-    /// Passes messages over all of a graph; answers are asked of the result.
-    pub fn apply(&mut self, dataset: &Dataset) -> Result<Inference<'_>> {
+    /// Passes messages over all of a graph; the result gives the answers.
+    pub fn apply(&self, dataset: &Dataset) -> Result<Inference<'_>> {
         if dataset.samples.len() != 1 {
-            return Err(Error::Data(format!("{} graphs; one at a time can be asked", dataset.samples.len())));
+            return Err(Error::SeveralGraphs { count: dataset.samples.len() });
         }
         let (aligned, mut notes) = self.align(dataset)?;
         if graph_digest(&aligned) != self.summary.graph {
@@ -215,9 +215,9 @@ impl Trained {
         self.infer(aligned.samples.into_iter().next().expect("one graph"), 0, notes)
     }
 
-    /// As `apply`, of every graph in turn.
+    /// As `apply`, to every graph in turn.
     pub fn apply_each(
-        &mut self,
+        &self,
         dataset: &Dataset,
         mut each: impl FnMut(usize, Inference<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -228,24 +228,24 @@ impl Trained {
         Ok(())
     }
 
-    /// As `apply`, of one of several graphs.
-    pub fn apply_to_graph(&mut self, dataset: &Dataset, number: usize) -> Result<Inference<'_>> {
+    /// As `apply`, to one of several graphs.
+    pub fn apply_to_graph(&self, dataset: &Dataset, number: usize) -> Result<Inference<'_>> {
         let count = dataset.samples.len();
         if number >= count {
-            return Err(Error::Data(format!("graph {number} is not there; {count} are counted from zero")));
+            return Err(Error::OutOfRange { what: "graph", number, count });
         }
         let whole = self.whole(dataset)?;
         self.apply_to_part(dataset, whole.as_ref(), number)
     }
 
-    /// All graphs as a model of several graphs sees them, which knows nodes by their places in all of them.
+    /// All graphs as a model of several graphs sees them: it knows nodes by their places in all of them.
     fn whole(&self, dataset: &Dataset) -> Result<Option<(Dataset, Vec<String>)>> {
         let is_known_by_places = dataset.samples.len() > 1 && self.ids.is_empty();
         is_known_by_places.then(|| self.align(dataset)).transpose()
     }
 
     fn apply_to_part(
-        &mut self,
+        &self,
         dataset: &Dataset,
         whole: Option<&(Dataset, Vec<String>)>,
         number: usize,
@@ -263,26 +263,25 @@ impl Trained {
         self.infer(sample, number as u64, notes)
     }
 
-    fn infer(&mut self, sample: Sample, number: u64, notes: Vec<String>) -> Result<Inference<'_>> {
+    fn infer(&self, sample: Sample, number: u64, notes: Vec<String>) -> Result<Inference<'_>> {
         let view = self.config.task.whole_view(&sample, number)?;
         let draw = self.run().best_epoch as u64;
         let h = self.model.represent(&view, draw);
-        if h.data().iter().any(|value| !value.is_finite()) {
-            return Err(Error::Data("the representations are not finite; features or weights must be enormous".into()));
+        if let Some(&value) = h.data().iter().find(|value| !value.is_finite()) {
+            return Err(Error::NonFinite { what: "a representation", value });
         }
         Ok(Inference { trained: self, sample, h, notes })
     }
 
     /// `H` of all graphs, all of whose edges are known.
-    pub fn embed(&mut self, dataset: &Dataset) -> Result<Embedding> {
+    pub fn embed(&self, dataset: &Dataset) -> Result<Embedding> {
         self.embed_with_notes(dataset).map(|embedded| embedded.0)
     }
 
-    /// As `embed`, with remarks for the user.
-    pub fn embed_with_notes(&mut self, dataset: &Dataset) -> Result<(Embedding, Vec<String>)> {
+    /// As `embed`, with notes for the user.
+    pub fn embed_with_notes(&self, dataset: &Dataset) -> Result<(Embedding, Vec<String>)> {
         if self.model.architecture().heuristic.is_some() {
-            let model = &self.config.model;
-            return Err(Error::Data(format!("{model} counts in the graph; it has no representations to write")));
+            return Err(Error::NoRepresentations { model: self.config.model.clone() });
         }
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
         self.apply_each(dataset, |number, applied| {
@@ -298,9 +297,9 @@ impl Trained {
     }
 
     /// Splits the data as the training did and measures again. Held-out edges stay out of message passing.
-    pub fn evaluate(&mut self, dataset: &Dataset) -> Result<(Verdict, Vec<String>)> {
+    pub fn evaluate(&self, dataset: &Dataset) -> Result<(SplitMetrics, Vec<String>)> {
         let (aligned, mut notes, num_known) = self.align_and_count(dataset)?;
-        let split = self.config.task.split(&aligned, &self.config, Seeds::new(self.run().seed))?;
+        let split = self.config.split().split(&aligned, Seeds::new(self.run().seed))?;
         let same_split = split.digest() == self.run().split;
         let held_out = same_split || num_known == 0;
         if !same_split {
@@ -310,20 +309,19 @@ impl Trained {
             notes.push(format!("{problem}{warning}"));
         }
         let draw = self.run().best_epoch as u64;
-        let valid = train::evaluate(&mut self.model, &self.config, &split.valid, draw)?;
-        let test = train::evaluate(&mut self.model, &self.config, &split.test, draw)?;
-        Ok((Verdict { valid, test, same_split, held_out }, notes))
+        let [valid, test] = train::evaluate(&self.model, self.config.metric, &split, draw)?;
+        Ok((SplitMetrics { valid, test, same_split, held_out }, notes))
     }
 }
 
 /// A model applied to a graph.
 #[derive(Debug)]
 pub struct Inference<'a> {
-    trained: &'a mut Trained,
+    trained: &'a Trained,
     /// The graph, its nodes in the model's order.
     pub sample: Sample,
     h: Matrix,
-    /// Remarks for the user.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -334,19 +332,16 @@ impl Inference<'_> {
     }
 
     /// The score of every pair.
-    pub fn scores(&mut self, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
-        let task = self.trained.config.task;
-        if !task.asks_pairs() {
-            return Err(Error::Data(format!("the model was trained for {task}; it has no scores for pairs")));
-        }
+    pub fn scores(&self, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
+        let model = &self.trained.model;
+        let wrong = || Error::WrongTask { task: self.trained.config.task.name(), wanted: "scores for pairs" };
+        let mut decoder = PairDecoder::new(model).ok_or_else(wrong)?;
         pairs.iter().flatten().try_for_each(|&node| self.check(node))?;
-        let model = &mut self.trained.model;
-        let mut decoder = PairDecoder::new(self.trained.config.decoder.get(), model);
         Ok(decoder.scores(&self.sample.graph, &self.h, pairs, &model.weights).to_vec())
     }
 
     /// The most likely links of a node, best first.
-    pub fn links(&mut self, node: u32, top: usize, existing: bool) -> Result<Vec<Link>> {
+    pub fn links(&self, node: u32, top: usize, existing: bool) -> Result<Vec<Link>> {
         self.check(node)?;
         let n = self.sample.graph.num_nodes() as u32;
         let graph = self.sample.graph.clone();
@@ -366,15 +361,14 @@ impl Inference<'_> {
     fn check(&self, node: u32) -> Result<()> {
         match self.sample.graph.num_nodes() {
             n if (node as usize) < n => Ok(()),
-            n => Err(Error::Data(format!("node {node} is not in the graph, whose {n} nodes are counted from zero"))),
+            count => Err(Error::OutOfRange { what: "node", number: node as usize, count }),
         }
     }
 
     /// The most likely class of every node.
     pub fn classes(&self) -> Result<Vec<Classified>> {
-        let task = self.trained.config.task;
-        if task != Task::NodeClassification {
-            return Err(Error::Data(format!("the model was trained for {task}; it knows no classes")));
+        if !matches!(self.trained.model.shape().answer, Answer::Classes(_)) {
+            return Err(Error::WrongTask { task: self.trained.config.task.name(), wanted: "classes" });
         }
         let mut p = vec![0.0; self.h.cols()];
         let classified = |node: usize| {

@@ -1,13 +1,13 @@
 //! A block of tall vectors in double precision, and the three products that eigenvectors need of it.
 //!
-//! Innermost loops are plain `for`: a closure may be compiled apart, without the instructions of the kernel around it, and
-//! was, five times slower.
+//! Innermost loops are plain `for`: a closure may be compiled on its own, without the instructions of the kernel around it,
+//! which made them five times slower.
 
 use crate::graph::Graph;
 use crate::linalg::dispatch::simd;
 use rayon::prelude::*;
 
-/// The rows of one task: always as many, so that sums have one order on any number of threads.
+/// Rows of one task. Fixed, so that sums have one order on any number of threads.
 const ROWS: usize = 512;
 
 /// `width` vectors side by side, row-major.

@@ -7,7 +7,7 @@ pub(super) fn symmetric(a: Vec<f64>, n: usize) -> (Vec<f64>, Vec<f64>) {
     let size = diagonal.iter().chain(&beside).fold(0.0f64, |size, x| size.max(x.abs()));
     let negligible = |x: f64| x.abs() <= f64::EPSILON * size;
     let mut last = n.saturating_sub(1);
-    // Two or three steps per value are usual. Beyond the bound the residual tells that something is amiss.
+    // Two or three steps per value are usual. Beyond the bound the residual shows the failure.
     for _ in 0..60 * n {
         while last > 0 && negligible(beside[last - 1]) {
             last -= 1;

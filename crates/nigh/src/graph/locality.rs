@@ -1,36 +1,38 @@
-//! Nodes in an order that puts neighbours side by side. Message passing over a large graph waits for memory; the rows of
-//! a community that lie together are fetched once for all its members.
+//! An order of nodes that puts neighbours close together. Message passing over a large graph is bound by memory; adjacent rows
+//! of a community are loaded once for all its members.
 
 use super::Graph;
 
-/// Nodes whose rows the nearest caches hold together.
+/// Nodes whose rows fit the nearest caches.
 const CACHED_NODES: usize = 1 << 13;
-/// Rounds in which nodes take over the label of most of their neighbours: more change little.
+/// Rounds of label propagation: more change little.
 const ROUNDS: usize = 3;
-/// By how much the share of near neighbours has to rise to be worth the trouble.
-const WORTH: f64 = 0.2;
+/// The least gain in the share of near neighbours that is worth a new order.
+const WORTHWHILE_GAIN: f64 = 0.2;
 
-/// The nodes of a large graph in an order with more neighbours near each other, or none if there is not much to win: the
-/// graph is small, ordered already, or has no communities.
-///
-/// Communities are found by label propagation (Raghavan et al.): in time linear in the edges, about that of ten hops.
-pub fn locality_order(graph: &Graph) -> Option<Vec<u32>> {
-    if graph.num_nodes() <= CACHED_NODES {
-        return None;
+impl Graph {
+    /// An order of the nodes with more neighbours close to each other, or none if there is little to gain: the graph is
+    /// small, ordered already, or has no communities.
+    ///
+    /// Communities are found by label propagation (Raghavan et al.): in time linear in the edges, about that of ten hops.
+    pub fn locality_order(&self) -> Option<Vec<u32>> {
+        if self.num_nodes() <= CACHED_NODES {
+            return None;
+        }
+        let before = share_near(self, |node| node);
+        if before > 1.0 - WORTHWHILE_GAIN {
+            return None;
+        }
+        let order = by_label(&labels(self));
+        let mut places = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
+        (share_near(self, |node| places[node as usize]) >= before + WORTHWHILE_GAIN).then_some(order)
     }
-    let before = share_near(graph, |node| node);
-    if before > 1.0 - WORTH {
-        return None;
-    }
-    let order = by_label(&labels(graph));
-    let mut places = vec![0; order.len()];
-    (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
-    (share_near(graph, |node| places[node as usize]) >= before + WORTH).then_some(order)
 }
 
 /// The share of neighbours that are near once every node is at `place(node)`.
 fn share_near(graph: &Graph, place: impl Fn(u32) -> u32) -> f64 {
-    // Some nodes speak for all.
+    // A sample of nodes is enough.
     let step = graph.num_nodes().div_ceil(1 << 14);
     let (mut near, mut all) = (0usize, 0usize);
     for node in (0..graph.num_nodes()).step_by(step) {
@@ -42,8 +44,8 @@ fn share_near(graph: &Graph, place: impl Fn(u32) -> u32) -> f64 {
     near as f64 / all.max(1) as f64
 }
 
-/// A label per node, of most of its neighbours. Of those that are alike frequent a hash decides: the smallest would be
-/// that of a hub all over, and the first round has nothing else to go by.
+/// A label per node, the most frequent of its neighbours. A hash decides between equally frequent ones: the smallest label
+/// would spread one hub over the graph, because in the first round all are equally frequent.
 fn labels(graph: &Graph) -> Vec<u32> {
     let mut labels: Vec<u32> = (0..graph.num_nodes() as u32).collect();
     let mut counts = vec![0u32; graph.num_nodes()];
@@ -84,7 +86,7 @@ mod tests {
     fn scattered_communities_are_gathered() {
         let shape = PowerLaw { across: 0.1, ..PowerLaw::new(20_000, 200_000) };
         let graph = power_law(&shape, 1).unwrap().graph;
-        let order = locality_order(&graph).expect("communities to be found");
+        let order = graph.locality_order().expect("communities to be found");
         let mut sorted = order.clone();
         sorted.sort_unstable();
         assert!(sorted.iter().copied().eq(0..20_000), "every node once");
@@ -96,8 +98,8 @@ mod tests {
     fn what_has_no_communities_or_is_small_or_ordered_stays_as_it_is() {
         let mut rng = Seeds::new(1).rng(Purpose::Generate, &[]);
         let edges: Vec<_> = (0..200_000).map(|_| [rng.below(20_000) as u32, rng.below(20_000) as u32]).collect();
-        assert_eq!(locality_order(&Graph::from_edges(20_000, &edges).unwrap().0), None);
-        assert_eq!(locality_order(&generate::communities(20, 20, 0.1, 1).graph), None);
-        assert_eq!(locality_order(&generate::grid(100, 200)), None);
+        assert_eq!(Graph::from_edges(20_000, &edges).unwrap().0.locality_order(), None);
+        assert_eq!(generate::communities(20, 20, 0.1, 1).graph.locality_order(), None);
+        assert_eq!(generate::grid(100, 200).locality_order(), None);
     }
 }

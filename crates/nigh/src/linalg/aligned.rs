@@ -1,11 +1,11 @@
-//! Memory for large buffers: on large pages, and from the start of a cache line on.
+//! Memory for large buffers: aligned to cache lines, on large pages.
 
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 
-/// Asks the system to back a buffer with large pages; best before it is first written. Memory that is touched all over
-/// is then found without a walk through the page table, which otherwise takes longer than the memory itself.
-pub fn prefer_large_pages<T>(buffer: &mut [T]) {
+/// Advises the system to back a buffer with large pages; best before it is first written. Random accesses then miss the TLB
+/// far less often, and a miss takes longer than the memory access itself.
+pub(crate) fn prefer_large_pages<T>(buffer: &mut [T]) {
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 4096;
@@ -13,7 +13,7 @@ pub fn prefer_large_pages<T>(buffer: &mut [T]) {
         let start = (range.start as usize).next_multiple_of(PAGE);
         let length = (range.end as usize).saturating_sub(start) / PAGE * PAGE;
         if length >= 4 << 20 {
-            // SAFETY: whole pages of a buffer that we hold; the advice changes no content, and may be refused.
+            // SAFETY: whole pages of a buffer that we borrow; the advice changes no content, and the system may ignore it.
             unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_HUGEPAGE) };
         }
     }
@@ -21,11 +21,11 @@ pub fn prefer_large_pages<T>(buffer: &mut [T]) {
     let _ = buffer;
 }
 
-/// A vector that starts at a cache line, on large pages if it is large. A row of 64 numbers is then four lines and not
-/// parts of five, which is what a hop through a large graph waits for.
+/// A vector that starts at a cache line, on large pages if it is large. A row of 64 numbers then takes four lines, not
+/// parts of five: a hop through a large graph is bound by the lines that it loads.
 #[derive(Default)]
 pub(crate) struct AlignedVec<T> {
-    /// Entries in front that only move the rest to the start of a line.
+    /// Unused entries before the first line.
     skipped: usize,
     entries: Vec<T>,
 }
@@ -33,13 +33,13 @@ pub(crate) struct AlignedVec<T> {
 impl<T: Copy + Default> AlignedVec<T> {
     const LINE: usize = 64 / size_of::<T>();
 
-    /// All zero. Written only after the system was asked for large pages: `vec!` writes zeros of any type but a
-    /// primitive at once, on small ones.
+    /// All zero. Written only after the advice on large pages: `vec!` writes zeros of any type but a primitive at once, on
+    /// small ones.
     pub fn zeros(len: usize) -> AlignedVec<T> {
         AlignedVec::collect(len, std::iter::repeat_n(T::default(), len))
     }
 
-    /// The first `len` entries of an iterator, which has that many.
+    /// The first `len` entries of an iterator, which has at least as many.
     pub fn collect(len: usize, from: impl Iterator<Item = T>) -> AlignedVec<T> {
         let mut entries = Vec::with_capacity(len + AlignedVec::<T>::LINE);
         prefer_large_pages(entries.spare_capacity_mut());
@@ -50,7 +50,7 @@ impl<T: Copy + Default> AlignedVec<T> {
         AlignedVec { skipped, entries }
     }
 
-    /// Takes a new length and keeps the storage if it is large enough; the contents mean nothing until they are written.
+    /// Changes the length and keeps the storage if it is large enough. The contents are unspecified until they are written.
     pub fn reshape(&mut self, len: usize) {
         if self.skipped + len > self.entries.capacity() {
             *self = AlignedVec::default();
@@ -60,13 +60,13 @@ impl<T: Copy + Default> AlignedVec<T> {
     }
 }
 
-/// How many entries lie before the first line.
+/// How many entries precede the first line.
 fn skipped<T>(entries: &[T]) -> usize {
     entries.as_ptr().align_offset(64).min(64 / size_of::<T>())
 }
 
 impl<T> From<Vec<T>> for AlignedVec<T> {
-    /// Takes a vector as it is, wherever it starts.
+    /// Keeps the storage of the vector, aligned or not.
     fn from(entries: Vec<T>) -> AlignedVec<T> {
         AlignedVec { skipped: 0, entries }
     }
@@ -95,7 +95,7 @@ impl<T: Copy + Default> Clone for AlignedVec<T> {
 }
 
 impl<T: Debug> Debug for AlignedVec<T> {
-    /// What is equal reads the same, wherever it lies.
+    /// Without the unused entries: equal vectors print alike.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
     }
