@@ -85,6 +85,10 @@ impl Position {
 }
 
 impl Operation for Position {
+    fn width(&self, _: &[usize]) -> usize {
+        self.width
+    }
+
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
         let stream = *self.stream.insert(pass.stream(Purpose::Anchors, 0));
         self.anchors.with(stream, |work| {
@@ -618,7 +622,7 @@ mod tests {
     fn run(operation: impl Operation + 'static, inputs: &[Matrix], pass: &Pass) -> (Matrix, Vec<Matrix>) {
         let mut tape = Tape::default();
         let mut weights = Weights::new(Seeds::new(0));
-        let vars: Vec<Var> = inputs.iter().map(|_| tape.feed()).collect();
+        let vars: Vec<Var> = inputs.iter().map(|input| tape.feed(input.cols())).collect();
         vars.iter().zip(inputs).for_each(|(&var, x)| tape.value_mut(var).copy_from(x));
         let output = tape.push(operation, &vars);
         tape.forward(&weights, pass);
@@ -753,7 +757,7 @@ mod tests {
         // Another operation that runs between forward and backward, in another pass, is not noticed.
         let mut tape = Tape::default();
         let mut weights = Weights::new(Seeds::new(0));
-        let vars: Vec<Var> = inputs.iter().map(|_| tape.feed()).collect();
+        let vars: Vec<Var> = inputs.iter().map(|input| tape.feed(input.cols())).collect();
         vars.iter().zip(&inputs).for_each(|(&var, x)| tape.value_mut(var).copy_from(x));
         let output = tape.push(Position::new(anchors.clone(), 16), &vars);
         tape.forward(&weights, &pass(0));
@@ -770,7 +774,7 @@ mod tests {
         inputs[2] = Matrix::from_rows(&[CLOSENESS]);
         let (value, gradients) = run(Structure::new(anchors.clone()), &inputs[..3], &pass(0));
         let mut tape = Tape::default();
-        let (p, q) = (tape.feed(), tape.feed());
+        let (p, q) = (tape.feed(8), tape.feed(8));
         let closeness = tape.constant(inputs[2].clone());
         tape.value_mut(p).copy_from(&inputs[0]);
         tape.value_mut(q).copy_from(&inputs[1]);
