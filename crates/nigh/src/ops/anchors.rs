@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use std::array;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// `c` of the paper at distance 0, 1 and 2, and of a set that is further away: `1 / (hops + 1)`, cut off.
+/// `c` of the paper at distance 0, 1 and 2, `1 / (hops + 1)`, and zero for a set that is further away.
 pub const CLOSENESS: [f32; 4] = [1.0, 1.0 / 2.0, 1.0 / 3.0, 0.0];
 
 /// The anchors of one graph, drawn in every pass and shared by all operations that hold a clone.
@@ -177,7 +177,7 @@ impl Operation for Structure {
     }
 }
 
-/// The mean of nothing is zero.
+/// One over the number of sets; the mean over no sets is zero.
 fn mean_factor(num_sets: usize) -> f32 {
     1.0 / num_sets.max(1) as f32
 }
@@ -228,7 +228,7 @@ impl Columns {
     }
 }
 
-/// A vector by sixteens.
+/// A vector in blocks of sixteen, padded with zeros.
 fn padded(x: &[f32]) -> Vec<Lanes> {
     let block = |x: &[f32]| Lanes(array::from_fn(|lane| x.get(lane).copied().unwrap_or(0.0)));
     x.chunks(LANES).map(block).collect()
@@ -259,7 +259,7 @@ impl Messages {
     }
 }
 
-/// `c_us P_a + Q_u` before ReLU.
+/// `c_us P_a + Q_u`, the argument of ReLU.
 #[inline(always)]
 fn before_relu(c: f32, Lanes(p): &Lanes, Lanes(q): &Lanes) -> [f32; LANES] {
     let mut x = [0.0; LANES];
@@ -512,7 +512,7 @@ fn structure_back<const CLOSENESS: bool>(messages: &Messages, sent: &Columns, ta
 }
 
 /// What `message_us` sends back if `scale_us lanes_u` reaches it. `SCALED` says whether there is a scale; only then is
-/// the sum of `scale_us message_us` kept. `CLOSENESS` says whether anyone wants the gradient of the closeness.
+/// the sum of `scale_us message_us` kept. `CLOSENESS` says whether the gradient of the closeness is wanted.
 #[inline(always)]
 fn rows_back<'a, const SCALED: bool, const CLOSENESS: bool>(
     messages: &Messages,
