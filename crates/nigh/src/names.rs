@@ -47,7 +47,7 @@ macro_rules! named {
 }
 pub(crate) use named;
 
-/// Lets a type with `Display` and `FromStr` stand in a file as its word.
+/// Serialises a type with `Display` and `FromStr` as its word.
 macro_rules! serde_as_word {
     ($Type:ident) => {
         impl serde::Serialize for $Type {

@@ -208,9 +208,9 @@ fn every_encoder() -> impl Iterator<Item = (Layer, Model)> {
 struct Given(Matrix);
 
 impl Encoder for Given {
-    fn encode(&self, scope: &mut Scope<'_>, _: Input) -> (Var, usize) {
+    fn encode(&self, scope: &mut Scope<'_>, _: Input) -> Var {
         let e = scope.tape.constant(self.0.clone());
-        Propagated { hops: 2, storage: Storage::Single }.encode(scope, Input::dense(e, self.0.cols()))
+        Propagated { hops: 2, storage: Storage::Single }.encode(scope, Input::dense(e))
     }
 }
 
@@ -219,8 +219,8 @@ impl Encoder for Given {
 struct AsTheyAre;
 
 impl Encoder for AsTheyAre {
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
-        (scope.dense(&input), input.cols())
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
+        scope.dense(&input)
     }
 }
 

@@ -166,7 +166,7 @@ fn on_a_tape(operation: impl Operation + 'static, inputs: &[Matrix], weights: &[
     let mut tape = Tape::default();
     let mut vars: Vec<Var> = Vec::new();
     for input in inputs {
-        let var = tape.feed();
+        let var = tape.feed(input.cols());
         *tape.value_mut(var) = input.clone();
         vars.push(var);
     }

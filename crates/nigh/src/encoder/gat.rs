@@ -14,7 +14,7 @@ pub struct Gat {
 }
 
 impl Encoder for Gat {
-    fn encode(&self, scope: &mut Scope<'_>, mut input: Input) -> (Var, usize) {
+    fn encode(&self, scope: &mut Scope<'_>, mut input: Input) -> Var {
         // As wide as hidden layers are, in whole heads.
         let Layers { count, hidden, dropout } = self.layers;
         let hidden = hidden.next_multiple_of(self.heads);
@@ -33,9 +33,9 @@ impl Encoder for Gat {
                 .by(scope.addresses.clone());
             let x = scope.tape.push(attention, &[x, source, target, bias]);
             if last {
-                return (x, width);
+                return x;
             }
-            input = Input::dense(scope.relu_dropout(x, dropout, &format!("{name}/dropout")), hidden);
+            input = Input::dense(scope.relu_dropout(x, dropout, &format!("{name}/dropout")));
         }
         unreachable!("a configuration with zero layers is refused on input")
     }

@@ -18,7 +18,7 @@ impl Encoder for Gcn {
         Some(self.storage)
     }
 
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         scope.layers(self.layers, "gcn", input, |scope, input, name, width| {
             scope.convolve(input, 1, self.storage, name, width, InitScheme::Glorot)
         })

@@ -15,7 +15,7 @@ pub struct Gin {
 }
 
 impl Encoder for Gin {
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let sum = scope.operator.sum();
         scope.layers(self.layers, "gin", input, |scope, input, name, width| {
             // The first map of the MLP is linear and goes before the sum, which is then as narrow as the layer.
@@ -26,7 +26,7 @@ impl Encoder for Gin {
             let summed = scope.tape.push(Propagate::new(sum.clone(), 1), &[x, bias]);
             let x = scope.tape.push(AddScaled, &[summed, x, epsilon]);
             let x = scope.tape.push(ReluDropout::new(0.0, name), &[x]);
-            scope.linear(&Input::dense(x, hidden), &format!("{name}/2"), width)
+            scope.linear(&Input::dense(x), &format!("{name}/2"), width)
         })
     }
 }

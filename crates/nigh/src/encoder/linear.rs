@@ -19,10 +19,10 @@ impl Encoder for Propagated {
         Some(self.storage)
     }
 
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let x = scope.dense(&input);
         let propagate = Propagate::new(scope.operator.clone(), self.hops).stored(self.storage);
-        (scope.tape.push(propagate, &[x]), input.cols())
+        scope.tape.push(propagate, &[x])
     }
 
     fn learns(&self, _: bool) -> bool {
@@ -44,8 +44,7 @@ impl Encoder for Linear {
         Some(self.storage)
     }
 
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
-        let width = scope.width;
-        (scope.convolve(&input, self.hops, self.storage, "linear", width, InitScheme::FanIn), width)
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
+        scope.convolve(&input, self.hops, self.storage, "linear", scope.width, InitScheme::FanIn)
     }
 }

@@ -35,9 +35,9 @@ use std::sync::Arc;
 /// `F_GNN(A, X; W)`. Bring your own by implementing this: record steps on the tape, return the last. Settings of an encoder
 /// are its fields.
 pub trait Encoder: Debug + Send + Sync {
-    /// Records the encoder over one graph and returns its result with the number of columns. When a model is built, this is
-    /// called over a graph without nodes: weights that are mentioned then are declared, later ones are looked up.
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize);
+    /// Records the encoder over one graph and returns its result. When a model is built, this is called over a graph without
+    /// nodes: weights that are mentioned then are declared, later they are looked up.
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var;
 
     /// What it is called in listings: the name of its type.
     fn name(&self) -> &'static str {
@@ -108,8 +108,8 @@ pub enum Piece {
     /// A bag of words, or anything else that is mostly zero; in training entries are dropped with a probability, by the
     /// name of a mask.
     Sparse(Arc<SparseMatrix>, Option<(f32, String)>),
-    /// A matrix on the tape, and its number of columns.
-    Dense(Var, usize),
+    /// A matrix on the tape.
+    Dense(Var),
     /// The identity, never written out: row `i` is one at column `ids[i]`, and zero all along for an id beyond the
     /// number of columns.
     OneHot(Arc<[u32]>, usize),
@@ -119,7 +119,8 @@ impl Piece {
     fn cols(&self) -> usize {
         match self {
             Piece::Sparse(matrix, _) => matrix.cols(),
-            Piece::Dense(_, cols) | Piece::OneHot(_, cols) => *cols,
+            Piece::Dense(x) => x.width(),
+            Piece::OneHot(_, cols) => *cols,
         }
     }
 }
@@ -131,9 +132,9 @@ impl Input {
         Input { pieces }
     }
 
-    /// A matrix on the tape, and its number of columns.
-    pub fn dense(x: Var, cols: usize) -> Input {
-        Input { pieces: vec![("x", Piece::Dense(x, cols))] }
+    /// A matrix on the tape.
+    pub fn dense(x: Var) -> Input {
+        Input { pieces: vec![("x", Piece::Dense(x))] }
     }
 
     /// Number of columns.
@@ -182,7 +183,7 @@ impl Scope<'_> {
             let name = if alone { name.to_string() } else { format!("{name}/{source}") };
             let weight = self.weight(&name, [piece.cols(), width], init);
             let part = match piece {
-                Piece::Dense(x, _) => self.tape.push(LinearMap::new(1), &[*x, weight]),
+                Piece::Dense(x) => self.tape.push(LinearMap::new(1), &[*x, weight]),
                 Piece::Sparse(matrix, mask) => {
                     let product = SparseProduct::new(matrix.clone());
                     let product = match mask {
@@ -203,7 +204,8 @@ impl Scope<'_> {
 
     /// `X W + b`.
     pub fn linear(&mut self, input: &Input, name: &str, width: usize) -> Var {
-        if let [(_, Piece::Dense(x, cols))] = input.pieces[..] {
+        if let [(_, Piece::Dense(x))] = input.pieces[..] {
+            let cols = x.width();
             let w = self.weight(&format!("{name}/weight"), [cols, width], Init::fan_in(cols));
             let b = self.weight(&format!("{name}/bias"), [1, width], Init::fan_in(cols));
             return self.tape.push(LinearMap::new(1), &[x, w, b]);
@@ -225,17 +227,15 @@ impl Scope<'_> {
         let propagate = Propagate::new(self.operator.clone(), hops).stored(storage);
         let (weight, bias) = (format!("{name}/weight"), format!("{name}/bias"));
         let propagated = match &input.pieces[..] {
-            [(_, Piece::Dense(x, cols))] if self.tape.is_constant(*x) => Some((*x, *cols)),
-            [(_, Piece::Sparse(matrix, None))] if self.is_cheaper_dense(matrix, hops) => {
-                Some((self.dense(input), matrix.cols()))
-            }
+            [(_, Piece::Dense(x))] if self.tape.is_constant(*x) => Some(*x),
+            [(_, Piece::Sparse(matrix, None))] if self.is_cheaper_dense(matrix, hops) => Some(self.dense(input)),
             _ => None,
         };
         let fan_in = input.cols();
         match propagated {
-            Some((x, cols)) => {
+            Some(x) => {
                 let x = self.tape.push(propagate, &[x]);
-                let w = self.weight(&weight, [cols, width], init.weight([cols, width]));
+                let w = self.weight(&weight, [fan_in, width], init.weight([fan_in, width]));
                 let b = self.weight(&bias, [1, width], init.bias(fan_in));
                 self.tape.push(LinearMap::new(1), &[x, w, b])
             }
@@ -260,7 +260,7 @@ impl Scope<'_> {
     pub fn dense(&mut self, input: &Input) -> Var {
         let [(_, piece)] = &input.pieces[..] else { panic!("one matrix is expected, not several side by side") };
         match piece {
-            Piece::Dense(x, _) => *x,
+            Piece::Dense(x) => *x,
             Piece::Sparse(sparse, _) => {
                 let mut x = Matrix::zeros(sparse.rows(), sparse.cols());
                 for row in 0..sparse.rows() {
@@ -283,7 +283,7 @@ impl Scope<'_> {
         let name = self.name(name);
         for (_, piece) in &mut input.pieces {
             match piece {
-                Piece::Dense(x, _) => {
+                Piece::Dense(x) => {
                     let step = Dropout::new(dropout, &name).by(self.addresses.clone());
                     *x = self.tape.push(step, &[*x]);
                 }
@@ -301,15 +301,15 @@ impl Scope<'_> {
         kind: &str,
         mut input: Input,
         layer: impl Fn(&mut Scope<'_>, &Input, &str, usize) -> Var,
-    ) -> (Var, usize) {
-        let (last, hidden, width) = (layers.count, layers.hidden, self.width);
-        for number in 1..last {
+    ) -> Var {
+        for number in 1..layers.count {
             let name = format!("{kind}/{number}");
-            let x = layer(self, &input, &name, hidden);
+            let x = layer(self, &input, &name, layers.hidden);
             let x = self.relu_dropout(x, layers.dropout, &format!("{name}/dropout"));
-            input = Input::dense(x, hidden);
+            input = Input::dense(x);
         }
-        (layer(self, &input, &format!("{kind}/{last}"), width), width)
+        let width = self.width;
+        layer(self, &input, &format!("{kind}/{}", layers.count), width)
     }
 
     /// A name in this branch.

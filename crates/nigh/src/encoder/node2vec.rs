@@ -20,16 +20,15 @@ impl SkipGram {
 }
 
 impl Encoder for SkipGram {
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let [(_, Piece::OneHot(ids, _))] = &input.pieces[..] else { panic!("vectors are looked up by one-hot ids") };
         let num_ids = scope.num_ids;
         let vectors = look_up(scope.frozen(Self::VECTORS, [num_ids, self.dim]), ids);
         let x = scope.tape.constant(vectors);
         if !scope.classifies {
-            return (x, self.dim);
+            return x;
         }
-        let width = scope.width;
-        (scope.linear(&Input::dense(x, self.dim), "linear", width), width)
+        scope.linear(&Input::dense(x), "linear", scope.width)
     }
 
     fn pretrain(

@@ -17,14 +17,14 @@ pub struct PGnn {
 }
 
 impl Encoder for PGnn {
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let Layers { count, hidden, dropout } = self.layers;
         // A graph larger than those of the training has no more sets than the model has columns.
         let at_most = Some(num_sizes(scope.num_ids));
         let anchors = Anchors::new(scope.operator.graph().clone(), scope.addresses.clone(), at_most);
         let closeness = scope.tape.constant(Matrix::from_rows(&[CLOSENESS]));
         let x = scope.linear(&input, "p-gnn/0", hidden);
-        let mut input = Input::dense(x, hidden);
+        let mut input = Input::dense(x);
         for layer in 1..=count {
             let last = layer == count;
             let width = if last && scope.classifies { scope.width } else { hidden };
@@ -40,16 +40,15 @@ impl Encoder for PGnn {
             if !last || scope.classifies {
                 let x = scope.tape.push(Structure::new(anchors.clone()), &[p, q, closeness]);
                 if last {
-                    return (x, width);
+                    return x;
                 }
-                input = scope.dropout(Input::dense(x, hidden), dropout, &format!("{name}/dropout"));
+                input = scope.dropout(Input::dense(x), dropout, &format!("{name}/dropout"));
                 continue;
             }
             let v = scope.weight(&format!("{name}/position"), [width, 1], before_relu([width, 1]));
             let v0 = scope.weight(&format!("{name}/position-bias"), [1, 1], Init::Zeros);
             let sets = num_sets(scope.num_ids);
-            let x = scope.tape.push(Position::new(anchors.clone(), sets), &[p, q, closeness, v, v0]);
-            return (x, sets);
+            return scope.tape.push(Position::new(anchors.clone(), sets), &[p, q, closeness, v, v0]);
         }
         unreachable!("a configuration with zero layers is refused on input")
     }

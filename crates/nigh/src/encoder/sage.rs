@@ -21,7 +21,7 @@ impl Encoder for Sage {
         Some(self.storage)
     }
 
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let mean = scope.operator.mean();
         scope.layers(self.layers, "sage", input, |scope, input, name, width| {
             let init = Init::fan_in(input.cols());

@@ -8,9 +8,9 @@ use crate::tape::{Init, Var};
 pub struct Table;
 
 impl Encoder for Table {
-    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> (Var, usize) {
+    fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let width = scope.width;
-        (scope.product(&input, "table/weight", width, Init::glorot([input.cols(), width])), width)
+        scope.product(&input, "table/weight", width, Init::glorot([input.cols(), width]))
     }
 
     fn generalises(&self) -> bool {

@@ -1,5 +1,5 @@
-//! Random sets of anchors, and for every node the closest member of each: where a node is, as P-GNN sees it
-//! (You et al., ICML 2019; the fast variant, which looks two hops far).
+//! Random sets of anchors, and for every node the closest member of each: the position of a node in P-GNN
+//! (You et al., ICML 2019; the fast variant, limited to two hops).
 
 use super::Graph;
 use crate::linalg::dispatch::simd;
@@ -13,7 +13,7 @@ pub(crate) const LANES: usize = 16;
 /// Where in an entry the distance begins; below it is a node or a rank.
 const DISTANCE: u32 = 30;
 const NODE: u32 = (1 << DISTANCE) - 1;
-/// No member found. Behind every other entry, whatever the hops.
+/// No member found: larger than every other entry.
 const FAR: u32 = u32::MAX;
 
 /// Below this many entries, a second thread costs more time than it saves.
@@ -29,7 +29,7 @@ pub fn num_sets(num_nodes: usize) -> usize {
     num_sizes(num_nodes).pow(2)
 }
 
-/// Entries of one node for sixteen consecutive sets: the distance above, the anchor below.
+/// Entries of one node for sixteen consecutive sets: the distance in the upper bits, the anchor in the lower.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub(crate) struct Entries(pub [u32; LANES]);
@@ -56,12 +56,13 @@ pub struct Closest {
     spare: Mutex<Vec<Spare>>,
 }
 
-/// What one thread needs beside the result.
+/// Buffers of one thread.
 #[derive(Debug, Default)]
 struct Spare {
     /// One hop.
     near: Vec<Entries>,
-    /// Per lane the members of its set, smallest key first: the key above, the place in the order of addresses below.
+    /// Per lane the members of its set, smallest key first: the key in the upper half, the place in the order of addresses in the
+    /// lower.
     members: [Vec<u64>; LANES],
 }
 
@@ -190,7 +191,7 @@ simd! {
 }
 
 /// The closest members of up to sixteen sets. Members are compared by rank, which is the order of their keys; the
-/// distance stands above the rank, so one comparison of integers decides about both, and a hop is one step of message
+/// distance is in the bits above the rank, so one comparison of integers covers both, and a hop is one step of message
 /// passing that takes minima.
 fn find(graph: &Graph, order: &[u32], num_lanes: usize, spare: &mut Spare, entries: &mut [Entries]) {
     entries.fill(Entries([FAR; LANES]));

@@ -14,9 +14,9 @@ use std::ops::Range;
 /// Rows of a bucket, as a power of two.
 const SHIFT: u32 = 13;
 const ROWS: usize = 1 << SHIFT;
-/// Entries that a bucket is given room for at a time.
+/// Entries by which a bucket grows.
 const CHUNK: usize = 1 << 12;
-/// Entries that memory is taken for at a time.
+/// Entries per allocation.
 const SLAB: usize = 1 << 20;
 
 /// Edges, sorted into buckets by their ends. Every thread fills one of its own.
@@ -31,7 +31,7 @@ pub(crate) struct Edges {
     weighted: bool,
 }
 
-/// The entries of some rows that follow each other.
+/// The entries of consecutive rows.
 #[derive(Debug, Default)]
 struct Bucket {
     /// Numbers of its chunks, all of which but the last are full.
@@ -40,7 +40,7 @@ struct Bucket {
     weights: Vec<f32>,
 }
 
-/// Room for entries: the row within the bucket; and twice the neighbour, plus one on the way back.
+/// Storage of entries: the row within the bucket; and twice the neighbour, plus one for the reverse direction.
 #[derive(Debug)]
 struct Slab {
     rows: Vec<u16>,
@@ -50,7 +50,7 @@ struct Slab {
 impl Slab {
     fn new(first: bool) -> Slab {
         let mut slab = Slab { rows: vec![0; SLAB], neighbours: vec![0; SLAB] };
-        // Small graphs touch only the start of their first.
+        // Small graphs use only the start of their first.
         if !first {
             prefer_large_pages(&mut slab.rows);
             prefer_large_pages(&mut slab.neighbours);
@@ -63,7 +63,7 @@ impl Edges {
     /// Ends have to stay below this.
     pub const LIMIT: usize = 1 << 31;
 
-    /// None yet, with a weight each or without.
+    /// Empty; every edge will have a weight, or none.
     pub fn new(weighted: bool) -> Edges {
         Edges { weighted, ..Edges::default() }
     }
@@ -101,7 +101,7 @@ impl Edges {
         self.next[bucket] = next + 1;
     }
 
-    /// Room for more entries of a bucket.
+    /// Adds a chunk to a bucket.
     #[cold]
     fn new_chunk(&mut self, bucket: usize) -> usize {
         if bucket >= self.buckets.len() {
@@ -311,7 +311,7 @@ impl Rows {
 
 /// Whether a sorted row has every neighbour once and not its own node; if so, entries become neighbours.
 fn is_tidy(row: &mut [u32], node: u32) -> bool {
-    // Without an early end, so that many are compared at once.
+    // Without an early exit, so that the comparisons are vectorised.
     let twice = row.windows(2).fold(false, |twice, pair| twice | (pair[0] >> 1 == pair[1] >> 1));
     let own = row.iter().fold(false, |own, entry| own | (entry >> 1 == node));
     if !twice && !own {
@@ -339,7 +339,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-        /// Against the plainest way, over several buckets, however edges are shared out.
+        /// Compared with a map, over several buckets and shares.
         #[test]
         fn rows_are_those_of_a_map(
             list in prop::collection::vec((0u32..20_000, 0u32..20_000, 1u8..4), 0..200), small: bool, shares in 1usize..4,

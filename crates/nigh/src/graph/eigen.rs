@@ -52,8 +52,8 @@ pub struct Eigen {
 ///
 /// A graph of fewer nodes has fewer pairs: the columns that are missing are zero, and so are their values. The sign of
 /// a column makes its largest entry positive; the first of them, if several differ by less than a ten-thousandth.
-/// Where eigenvalues coincide, any basis of their common space is as right as another: which one comes is decided
-/// by `seeds` and the order of the nodes, and is the same on any number of threads. So is the choice among more pairs of
+/// Where eigenvalues coincide, any basis of their common space is right: `seeds` and the order of the nodes
+/// decide which one, the same on any number of threads. So is the choice among more pairs of
 /// one rank than are wanted.
 ///
 /// The search always ends. On a graph whose eigenvalues are too dense to separate (a path of many thousand nodes)
@@ -107,7 +107,8 @@ pub fn leading(graph: &Graph, count: usize, by: Leading, seeds: Seeds) -> Eigen 
 /// Puts `A v` in the place of spare columns for columns `v` that no filter can improve.
 ///
 /// The filter treats `λ` and `-λ` alike. Where there are more of them than the block is wide, as in a graph of many equal
-/// pairs, a column may be a mixture `u + w` of both. `A (u + w) = λ (u - w)`, and which with the mixture gives `u` and `w`.
+/// pairs, a column may be a mixture `u + w` of both. `A (u + w) = λ (u - w)`, which with the mixture gives
+/// `u` and `w`.
 fn unmix(graph: &Graph, x: &mut Block, wanted: usize, mixed: Vec<usize>) {
     let mut ax = Block::zeros(x.rows(), x.width);
     x.pass(graph, [1.0, 0.0, 0.0], &mut ax);
@@ -116,8 +117,8 @@ fn unmix(graph: &Graph, x: &mut Block, wanted: usize, mixed: Vec<usize>) {
     }
 }
 
-/// An estimate of the largest `|λ|`. It comes from below, and soon: no entry of the eigenvector is negative, so a start
-/// of all ones can't miss it.
+/// An estimate of the largest `|λ|`, from below. It converges quickly: no entry of the eigenvector is negative, so a start of
+/// all ones has a large part of it.
 fn spectral_radius(graph: &Graph) -> f64 {
     let mut x = Block { width: 1, data: vec![1.0; graph.num_nodes()] };
     let mut y = x.clone();
@@ -156,7 +157,7 @@ impl Filter {
         while filter.degree > 1 && drowned(&filter) {
             filter = Filter::up_to_degree(&ritz.ranks, wanted, by, size, filter.degree - 1);
         }
-        // No more than what is still to be gained, ten times over.
+        // No more than ten times the gain that is still needed.
         let enough = 10.0 * ritz.residual(wanted) / (TOLERANCE * size);
         while filter.degree > 1 && filter.gain(ritz.ranks[wanted - 1]) > enough {
             filter.degree -= 1;
@@ -202,8 +203,8 @@ impl Filter {
     }
 }
 
-/// Gives `x` orthonormal columns with the same span (Cholesky's factor of `X^T X`, twice or more). A column in
-/// the span of those before it, or is zero, becomes a random one.
+/// Gives `x` orthonormal columns with the same span (Cholesky's factor of `X^T X`, twice or more). A column that is
+/// zero or in the span of those before it becomes a random one.
 fn orthonormalise(x: &mut Block, stream: Stream) {
     let (width, mut spare) = (x.width, Block::zeros(x.rows(), x.width));
     // The second pass removes what rounding left in the first; random columns need two of their own.
@@ -231,7 +232,7 @@ fn orthonormalise(x: &mut Block, stream: Stream) {
 /// The upper triangular `R^-1` where `R^T R` is the matrix given, and the columns that depend on those before them:
 /// zero in the result.
 fn inverse_factor(mut gram: Vec<f64>, n: usize) -> (Vec<f64>, Vec<usize>) {
-    /// What is left of a column's squared length when the others are taken out is no more than rounding.
+    /// Below this part of a column's squared length, what is orthogonal to the others is rounding error.
     const DEPENDENT: f64 = 1e-13;
     let mut lost = Vec::new();
     // Row k becomes row k of R, or zero.
@@ -500,7 +501,7 @@ mod tests {
                     }
                     let rest: f64 = a.iter().zip(x).map(|(row, own)| (dot(row, x) - value * own).powi(2)).sum();
                     assert!(rest.sqrt() <= 3e-6 * size, "{about}: |A v - λ v| = {}", rest.sqrt());
-                    // The column lies in the space of all vectors that have this value; with orthonormal columns, as many of
+                    // The column is in the space of all vectors that have this value; with orthonormal columns, as many of
                     // them as the space has dimensions, the projectors agree.
                     let beyond = exact.iter().map(|e| (e - value).abs()).filter(|&far| far > 1e-5);
                     let gap = beyond.fold(f64::INFINITY, f64::min);
@@ -571,7 +572,7 @@ mod tests {
 
     #[test]
     fn the_search_ends_on_a_graph_that_is_too_hard() {
-        // A hub far ahead of a spectrum too dense to be told apart.
+        // A hub far above a spectrum too dense to separate.
         let hub = (1_501..4_000).map(|leaf| [1_500, leaf]);
         let edges: Vec<_> = (1..1_500).map(|i| [i - 1, i]).chain(hub).collect();
         let eigen = leading(&graph(4_000, &edges), 4, Leading::Magnitude, Seeds::new(1));

@@ -136,9 +136,10 @@ const PREDICTOR_LAYERS: usize = 3;
 impl Predictor {
     fn record(scoring: Scoring, weights: &mut WeightAccess<'_>, width: usize) -> Predictor {
         let mut tape = Tape::default();
-        let product = tape.feed();
-        let (mut x, mut fan_in) = (product, width);
+        let product = tape.feed(width);
+        let mut x = product;
         for layer in 1..=PREDICTOR_LAYERS {
+            let fan_in = x.width();
             let fan_out = if layer == PREDICTOR_LAYERS { 1 } else { scoring.hidden };
             let w = weights.weight(&format!("predictor/{layer}/weight"), [fan_in, fan_out], Init::fan_in(fan_in));
             let b = weights.weight(&format!("predictor/{layer}/bias"), [1, fan_out], Init::fan_in(fan_in));
@@ -146,7 +147,6 @@ impl Predictor {
             if layer < PREDICTOR_LAYERS {
                 x = tape.push(ReluDropout::new(scoring.dropout, &format!("predictor/{layer}/dropout")), &[x]);
             }
-            fan_in = fan_out;
         }
         Predictor {
             tape,

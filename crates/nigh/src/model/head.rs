@@ -36,39 +36,37 @@ impl Head {
         }
     }
 
-    /// Records the head over branches, given with their widths; the result comes with its own.
-    pub(super) fn record(self, scope: &mut Scope<'_>, branches: &[(Var, usize)]) -> (Var, usize) {
-        let inputs: Vec<Var> = branches.iter().map(|branch| branch.0).collect();
-        let input_width = branches.iter().map(|branch| branch.1).sum();
+    /// Records the head over branches.
+    pub(super) fn record(self, scope: &mut Scope<'_>, branches: &[Var]) -> Var {
         let width = scope.width;
-        let layer = |scope: &mut Scope<'_>, number: usize, inputs: &[Var], [fan_in, fan_out]: [usize; 2]| {
+        let layer = |scope: &mut Scope<'_>, number: usize, inputs: &[Var], fan_out: usize| {
+            let fan_in = inputs.iter().map(|input| input.width()).sum();
             let w = scope.weight(&format!("{number}/weight"), [fan_in, fan_out], Init::fan_in(fan_in));
             let b = scope.weight(&format!("{number}/bias"), [1, fan_out], Init::fan_in(fan_in));
             scope.tape.push(Linear::new(inputs.len()), &[inputs, &[w, b]].concat())
         };
         match (self, branches) {
             // A heuristic has no representations.
-            (Head::Identity, []) => (scope.tape.constant(Matrix::zeros(scope.addresses.len(), 0)), 0),
+            (Head::Identity, []) => scope.tape.constant(Matrix::zeros(scope.addresses.len(), 0)),
             (Head::Identity, [only]) => *only,
-            (Head::Identity, _) => (scope.tape.push(Concatenate, &inputs), input_width),
-            (Head::Linear, _) => (layer(scope, 1, &inputs, [input_width, width]), width),
+            (Head::Identity, _) => scope.tape.push(Concatenate, branches),
+            (Head::Linear, _) => layer(scope, 1, branches, width),
             (Head::Mlp { hidden, dropout }, _) => {
-                let x = layer(scope, 1, &inputs, [input_width, hidden]);
+                let x = layer(scope, 1, branches, hidden);
                 let x = scope.relu_dropout(x, dropout, "1/dropout");
-                (layer(scope, 2, &[x], [hidden, width]), width)
+                layer(scope, 2, &[x], width)
             }
             (Head::Attention, _) => {
-                let mapped =
-                    branches.iter().enumerate().map(|(at, &(x, cols))| layer(scope, at + 1, &[x], [cols, width]));
+                let mapped = branches.iter().enumerate().map(|(at, &x)| layer(scope, at + 1, &[x], width));
                 let mapped: Vec<Var> = mapped.collect();
                 let query = scope.weight("attention/query", [width, 1], Init::fan_in(width));
                 let mut steps = mapped.clone();
                 for &z in &mapped {
-                    let x = scope.linear(&Input::dense(z, width), "attention", width);
+                    let x = scope.linear(&Input::dense(z), "attention", width);
                     let x = scope.tape.push(Tanh, &[x]);
                     steps.push(scope.tape.push(Linear::new(1), &[x, query]));
                 }
-                (scope.tape.push(Blend, &steps), width)
+                scope.tape.push(Blend, &steps)
             }
         }
     }

@@ -170,8 +170,6 @@ pub struct Model {
 pub struct Recording {
     tape: Tape,
     output: Var,
-    /// The number of columns of the output.
-    width: usize,
     graph: u64,
     is_restricted: bool,
 }
@@ -184,7 +182,8 @@ impl Model {
         }
         let mut weights = Weights::new(seeds);
         let mut access = WeightAccess::Declare(&mut weights);
-        let width = record(&architecture, &shape, seeds, access.reborrow(), &View::empty(shape.num_features)).width;
+        let view = View::empty(shape.num_features);
+        let width = record(&architecture, &shape, seeds, access.reborrow(), &view).output.width();
         if let Answer::Scores(scoring) = shape.answer {
             scoring.record(&mut access, width);
         }
@@ -258,15 +257,15 @@ fn record(
             // The head behind it gives the answer.
             (scope.width, scope.classifies) = (shape.width, false);
         }
-        let (mut x, width) = branch.encoder.encode(&mut scope, input);
+        let mut x = branch.encoder.encode(&mut scope, input);
         if branch.l2_normalize {
             x = tape.push(NormalizeRows::default(), &[x]);
         }
-        branches.push((x, width));
+        branches.push(x);
     }
     let mut scope = scope(shape, &mut tape, weights, view, "head".into());
-    let (output, width) = architecture.head.record(&mut scope, &branches);
-    Recording { tape, output, width, graph: view.graph, is_restricted: false }
+    let output = architecture.head.record(&mut scope, &branches);
+    Recording { tape, output, graph: view.graph, is_restricted: false }
 }
 
 /// Where the answer of the model is recorded.
@@ -293,8 +292,8 @@ fn scope<'a>(
 fn piece(source: Source, shape: &Shape, seeds: Seeds, view: &View, tape: &mut Tape) -> Piece {
     match source {
         Source::Features => match &view.features {
-            Features::Constant(rows) => Piece::Dense(tape.constant(Matrix::ones(*rows, 1)), 1),
-            Features::Dense(matrix) => Piece::Dense(tape.constant(matrix.as_ref().clone()), matrix.cols()),
+            Features::Constant(rows) => Piece::Dense(tape.constant(Matrix::ones(*rows, 1))),
+            Features::Dense(matrix) => Piece::Dense(tape.constant(matrix.as_ref().clone())),
             Features::Sparse(matrix) => Piece::Sparse(matrix.clone(), None),
         },
         Source::Signal => {
@@ -305,11 +304,11 @@ fn piece(source: Source, shape: &Shape, seeds: Seeds, view: &View, tape: &mut Ta
                 refresh: shape.refresh,
                 nodes: view.addresses.clone(),
             };
-            Piece::Dense(tape.push(signal, &[]), shape.signal_dim)
+            Piece::Dense(tape.push(signal, &[]))
         }
         Source::Eigenvectors => {
             let vectors = eigenvectors(view, shape.signal_dim, seeds);
-            Piece::Dense(tape.constant(vectors), shape.signal_dim)
+            Piece::Dense(tape.constant(vectors))
         }
         Source::OneHot => Piece::OneHot(view.addresses.clone(), shape.num_ids),
     }

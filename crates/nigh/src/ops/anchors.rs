@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use std::array;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// `c` of the paper at distance 0, 1 and 2, and of a set that is further away: `1 / (hops + 1)`, cut off.
+/// `c` of the paper at distance 0, 1 and 2, `1 / (hops + 1)`, and zero for a set that is further away.
 pub const CLOSENESS: [f32; 4] = [1.0, 1.0 / 2.0, 1.0 / 3.0, 0.0];
 
 /// The anchors of one graph, drawn in every pass and shared by all operations that hold a clone.
@@ -85,6 +85,10 @@ impl Position {
 }
 
 impl Operation for Position {
+    fn width(&self, _: &[usize]) -> usize {
+        self.width
+    }
+
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
         let stream = *self.stream.insert(pass.stream(Purpose::Anchors, 0));
         self.anchors.with(stream, |work| {
@@ -173,7 +177,7 @@ impl Operation for Structure {
     }
 }
 
-/// The mean of nothing is zero.
+/// One over the number of sets; the mean over no sets is zero.
 fn mean_factor(num_sets: usize) -> f32 {
     1.0 / num_sets.max(1) as f32
 }
@@ -224,7 +228,7 @@ impl Columns {
     }
 }
 
-/// A vector by sixteens.
+/// A vector in blocks of sixteen, padded with zeros.
 fn padded(x: &[f32]) -> Vec<Lanes> {
     let block = |x: &[f32]| Lanes(array::from_fn(|lane| x.get(lane).copied().unwrap_or(0.0)));
     x.chunks(LANES).map(block).collect()
@@ -255,7 +259,7 @@ impl Messages {
     }
 }
 
-/// `c_us P_a + Q_u` before ReLU.
+/// `c_us P_a + Q_u`, the argument of ReLU.
 #[inline(always)]
 fn before_relu(c: f32, Lanes(p): &Lanes, Lanes(q): &Lanes) -> [f32; LANES] {
     let mut x = [0.0; LANES];
@@ -508,7 +512,7 @@ fn structure_back<const CLOSENESS: bool>(messages: &Messages, sent: &Columns, ta
 }
 
 /// What `message_us` sends back if `scale_us lanes_u` reaches it. `SCALED` says whether there is a scale; only then is
-/// the sum of `scale_us message_us` kept. `CLOSENESS` says whether anyone wants the gradient of the closeness.
+/// the sum of `scale_us message_us` kept. `CLOSENESS` says whether the gradient of the closeness is wanted.
 #[inline(always)]
 fn rows_back<'a, const SCALED: bool, const CLOSENESS: bool>(
     messages: &Messages,
@@ -618,7 +622,7 @@ mod tests {
     fn run(operation: impl Operation + 'static, inputs: &[Matrix], pass: &Pass) -> (Matrix, Vec<Matrix>) {
         let mut tape = Tape::default();
         let mut weights = Weights::new(Seeds::new(0));
-        let vars: Vec<Var> = inputs.iter().map(|_| tape.feed()).collect();
+        let vars: Vec<Var> = inputs.iter().map(|input| tape.feed(input.cols())).collect();
         vars.iter().zip(inputs).for_each(|(&var, x)| tape.value_mut(var).copy_from(x));
         let output = tape.push(operation, &vars);
         tape.forward(&weights, pass);
@@ -753,7 +757,7 @@ mod tests {
         // Another operation that runs between forward and backward, in another pass, is not noticed.
         let mut tape = Tape::default();
         let mut weights = Weights::new(Seeds::new(0));
-        let vars: Vec<Var> = inputs.iter().map(|_| tape.feed()).collect();
+        let vars: Vec<Var> = inputs.iter().map(|input| tape.feed(input.cols())).collect();
         vars.iter().zip(&inputs).for_each(|(&var, x)| tape.value_mut(var).copy_from(x));
         let output = tape.push(Position::new(anchors.clone(), 16), &vars);
         tape.forward(&weights, &pass(0));
@@ -770,7 +774,7 @@ mod tests {
         inputs[2] = Matrix::from_rows(&[CLOSENESS]);
         let (value, gradients) = run(Structure::new(anchors.clone()), &inputs[..3], &pass(0));
         let mut tape = Tape::default();
-        let (p, q) = (tape.feed(), tape.feed());
+        let (p, q) = (tape.feed(8), tape.feed(8));
         let closeness = tape.constant(inputs[2].clone());
         tape.value_mut(p).copy_from(&inputs[0]);
         tape.value_mut(q).copy_from(&inputs[1]);

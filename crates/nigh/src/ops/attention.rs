@@ -55,7 +55,7 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Over the graph below an operator.
+    /// Over the graph of an operator.
     pub fn new(operator: Operator, heads: usize) -> Attention {
         assert!((1..=MOST_HEADS).contains(&heads), "one to {MOST_HEADS} heads");
         Attention {
@@ -134,12 +134,12 @@ impl Edges<'_> {
     }
 }
 
-/// The weights of the neighbours of some consecutive nodes, each node itself behind its neighbours, in `H` lanes.
+/// The weights of the neighbours of some consecutive nodes, each node itself after its neighbours, in `H` lanes.
 struct NeighbourBatch<const H: usize> {
     /// Where the neighbours of each node begin, and those of the last one end.
     starts: Vec<usize>,
     neighbours: Vec<u32>,
-    /// The addresses of each node, as often as it has neighbours, and of the neighbours.
+    /// The address of each node, once per neighbour, and the addresses of the neighbours.
     addresses: [Vec<u32>; 2],
     /// A bit for each lane that is kept.
     kept: Vec<u8>,
@@ -218,7 +218,7 @@ impl<const H: usize> NeighbourBatch<H> {
         }
     }
 
-    /// From exponents to weights, times `scales` where there are any, kept and dropped.
+    /// Turns exponents into weights, times `scales` if given, and applies dropout.
     #[inline(always)]
     fn weigh(&mut self, edges: &Edges<'_>, scales: Option<&[[f32; H]]>) {
         for exponents in self.weights.as_flattened_mut().as_chunks_mut::<LANES>().0 {

@@ -21,6 +21,10 @@ impl Linear {
 }
 
 impl Operation for Linear {
+    fn width(&self, inputs: &[usize]) -> usize {
+        inputs[self.num_branches]
+    }
+
     fn is_row_wise(&self) -> bool {
         true
     }
@@ -78,6 +82,10 @@ impl Operation for Linear {
 pub struct Concatenate;
 
 impl Operation for Concatenate {
+    fn width(&self, inputs: &[usize]) -> usize {
+        inputs.iter().sum()
+    }
+
     fn is_row_wise(&self) -> bool {
         true
     }

@@ -22,6 +22,10 @@ pub struct Stochastic {
 }
 
 impl Operation for Stochastic {
+    fn width(&self, _: &[usize]) -> usize {
+        self.dim
+    }
+
     fn forward(&mut self, _: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
         let stream = match self.refresh {
             Refresh::Fixed => pass.seeds.stream(Purpose::Signal, &[pass.graph]),

@@ -19,7 +19,8 @@ fn dot(a: &Matrix, b: &Matrix) -> f64 {
 pub(crate) fn value_and_gradients<O: Operation>(operation: &mut O, inputs: &[Matrix]) -> (Matrix, Vec<Matrix>) {
     let mut weights = Weights::new(Seeds::new(0));
     let vars: Vec<Var> = inputs.iter().enumerate().map(|(at, x)| weights.declare(&at.to_string(), x.clone())).collect();
-    let reading = super::Inputs { vars: &vars, values: &[], weights: &weights };
+    let places: Vec<super::Place> = vars.iter().map(|var| var.place).collect();
+    let reading = super::Inputs { places: &places, values: &[], weights: &weights };
     let pass = Pass { training: true, seeds: Seeds::new(5), graph: 0, draw: 0 };
     let mut value = Matrix::default();
     operation.forward(reading, &mut value, &pass);
@@ -53,6 +54,7 @@ pub(crate) fn check_gradients<O: Operation + 'static>(shapes: &[[usize; 2]], ope
     let output = tape.push(operation(), &vars);
     tape.forward(&weights, &Pass { training: true, seeds: Seeds::new(5), graph: 0, draw: 0 });
     assert_eq!(tape.value(output), &value);
+    assert_eq!(output.width(), value.cols(), "the width that the operation announces");
     tape.output_and_gradient(output).1.copy_from(&upstream);
     tape.backward(output, &mut weights);
     assert_eq!(&weights.entry(0).gradient, gradients.last().expect("one input at least"));

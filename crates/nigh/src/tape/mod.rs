@@ -36,6 +36,11 @@ impl Pass {
 
 /// One step of a computation, with value and gradient side by side.
 pub trait Operation: Send + std::fmt::Debug {
+    /// Columns of the output, given those of the inputs: as many as the first input has, for most.
+    fn width(&self, inputs: &[usize]) -> usize {
+        inputs[0]
+    }
+
     /// Writes the value of the operation to `output`, whose shape it sets.
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass);
 
@@ -53,9 +58,30 @@ pub trait Operation: Send + std::fmt::Debug {
     }
 }
 
-/// Something with a value: a step on the tape, or a weight.
+/// A matrix of known width that is computed or learnt: the output of a step on the tape, or a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Var {
+pub struct Var {
+    place: Place,
+    width: usize,
+}
+
+impl Var {
+    /// Number of columns.
+    pub fn width(self) -> usize {
+        self.width
+    }
+
+    fn step(self) -> usize {
+        match self.place {
+            Place::Step(step) => step,
+            Place::Weight(_) => panic!("a weight is not a step of the tape"),
+        }
+    }
+}
+
+/// Where a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
     /// The output of a step.
     Step(usize),
     /// A weight of the model.
@@ -65,7 +91,7 @@ pub enum Var {
 /// The values that a step reads.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
-    vars: &'a [Var],
+    places: &'a [Place],
     values: &'a [Matrix],
     weights: &'a Weights,
 }
@@ -73,20 +99,20 @@ pub struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     /// The value of an input.
     pub fn get(&self, input: usize) -> &'a Matrix {
-        match self.vars[input] {
-            Var::Step(step) => &self.values[step],
-            Var::Weight(weight) => self.weights.value(weight),
+        match self.places[input] {
+            Place::Step(step) => &self.values[step],
+            Place::Weight(weight) => self.weights.value(weight),
         }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.vars.len()
+        self.places.len()
     }
 
     /// Whether the step is a source.
     pub fn is_empty(&self) -> bool {
-        self.vars.is_empty()
+        self.places.is_empty()
     }
 }
 
@@ -105,7 +131,7 @@ impl Gradients<'_> {
 #[derive(Debug)]
 struct Step {
     operation: Box<dyn Operation>,
-    inputs: Vec<Var>,
+    inputs: Vec<Place>,
     /// The gradient passes here on its way to a weight.
     differentiable: bool,
     /// Something before or at this step changes between passes.
@@ -131,15 +157,17 @@ impl Tape {
     /// Records a step.
     pub fn push(&mut self, operation: impl Operation + 'static, inputs: &[Var]) -> Var {
         let any = |test: &dyn Fn(&Step) -> bool| {
-            inputs.iter().any(|input| match input {
-                Var::Weight(_) => true,
-                Var::Step(step) => test(&self.steps[*step]),
+            inputs.iter().any(|input| match input.place {
+                Place::Weight(_) => true,
+                Place::Step(step) => test(&self.steps[step]),
             })
         };
+        let widths: Vec<usize> = inputs.iter().map(|input| input.width).collect();
+        let width = operation.width(&widths);
         let step = Step {
             differentiable: any(&|step| step.differentiable),
             is_dynamic: operation.is_dynamic() || any(&|step| step.is_dynamic),
-            inputs: inputs.to_vec(),
+            inputs: inputs.iter().map(|input| input.place).collect(),
             operation: Box::new(operation),
         };
         self.steps.push(step);
@@ -147,43 +175,43 @@ impl Tape {
         self.gradients.push(Matrix::default());
         self.has_gradient.push(false);
         self.whole.push(None);
-        Var::Step(self.steps.len() - 1)
+        Var { place: Place::Step(self.steps.len() - 1), width }
     }
 
     /// Records a value that stays.
     pub fn constant(&mut self, value: Matrix) -> Var {
-        let var = self.push(Constant, &[]);
-        self.values[step_of(var)] = value;
+        let var = self.push(Constant { width: value.cols() }, &[]);
+        self.values[var.step()] = value;
         var
     }
 
     /// Records a place that is filled with `value_mut` before each pass, and whose gradient can be read after it.
-    pub fn feed(&mut self) -> Var {
-        let var = self.push(Constant, &[]);
-        let step = &mut self.steps[step_of(var)];
+    pub fn feed(&mut self, width: usize) -> Var {
+        let var = self.push(Constant { width }, &[]);
+        let step = &mut self.steps[var.step()];
         (step.is_dynamic, step.differentiable) = (true, true);
         var
     }
 
     /// Whether a value stays the same from pass to pass.
     pub fn is_constant(&self, var: Var) -> bool {
-        matches!(var, Var::Step(step) if !self.steps[step].is_dynamic)
+        matches!(var.place, Place::Step(step) if !self.steps[step].is_dynamic)
     }
 
     /// The last value of a step.
     pub fn value(&self, var: Var) -> &Matrix {
-        &self.values[step_of(var)]
+        &self.values[var.step()]
     }
 
     /// The value of a fed place.
     pub fn value_mut(&mut self, var: Var) -> &mut Matrix {
-        &mut self.values[step_of(var)]
+        &mut self.values[var.step()]
     }
 
     /// Whether `restrict` works: every dynamic step is row-wise, and one of them reads a constant.
     pub fn can_restrict(&self) -> bool {
         let varying = || self.steps.iter().filter(|step| step.is_dynamic);
-        let constant = |input: &Var| matches!(input, Var::Step(step) if !self.steps[*step].is_dynamic);
+        let constant = |input: &Place| matches!(input, Place::Step(step) if !self.steps[*step].is_dynamic);
         varying().all(|step| step.operation.is_row_wise()) && varying().any(|step| step.inputs.iter().any(constant))
     }
 
@@ -192,7 +220,7 @@ impl Tape {
         assert!(self.can_restrict(), "a tape with `can_restrict`");
         self.compute_constants(weights, pass);
         for at in 0..self.steps.len() {
-            let read = self.steps.iter().any(|step| step.is_dynamic && step.inputs.contains(&Var::Step(at)));
+            let read = self.steps.iter().any(|step| step.is_dynamic && step.inputs.contains(&Place::Step(at)));
             if self.steps[at].is_dynamic || !read {
                 continue;
             }
@@ -229,27 +257,27 @@ impl Tape {
             let step = &mut self.steps[at];
             if step.is_dynamic == is_dynamic {
                 let (before, rest) = self.values.split_at_mut(at);
-                step.operation.forward(Inputs { vars: &step.inputs, values: before, weights }, &mut rest[0], pass);
+                step.operation.forward(Inputs { places: &step.inputs, values: before, weights }, &mut rest[0], pass);
             }
         }
     }
 
     /// Value and gradient buffer of the step at which `backward` will start.
     pub fn output_and_gradient(&mut self, var: Var) -> (&Matrix, &mut Matrix) {
-        let step = step_of(var);
+        let step = var.step();
         (&self.values[step], &mut self.gradients[step])
     }
 
     /// The gradient that reached a step in the last `backward`.
     pub fn gradient(&self, var: Var) -> &Matrix {
-        &self.gradients[step_of(var)]
+        &self.gradients[var.step()]
     }
 
     /// Carries the gradient at `from` back to the weights, where it is added.
     pub fn backward(&mut self, from: Var, weights: &mut Weights) {
         self.has_gradient.fill(false);
-        self.has_gradient[step_of(from)] = true;
-        for at in (0..=step_of(from)).rev() {
+        self.has_gradient[from.step()] = true;
+        for at in (0..=from.step()).rev() {
             if self.has_gradient[at] && self.steps[at].differentiable {
                 self.step_back(at, weights);
             }
@@ -260,47 +288,46 @@ impl Tape {
         let mut buffers = std::mem::take(&mut self.buffers);
         for input in &self.steps[at].inputs {
             buffers.push(match *input {
-                Var::Step(before) if !self.steps[before].differentiable => None,
+                Place::Step(before) if !self.steps[before].differentiable => None,
                 // The gradients of a value with two readers are added; the second is written to a buffer of its own.
-                Var::Step(before) if self.has_gradient[before] => Some(std::mem::take(&mut self.spare)),
-                Var::Step(before) => Some(std::mem::take(&mut self.gradients[before])),
-                Var::Weight(weight) => Some(weights.take_scratch(weight)),
+                Place::Step(before) if self.has_gradient[before] => Some(std::mem::take(&mut self.spare)),
+                Place::Step(before) => Some(std::mem::take(&mut self.gradients[before])),
+                Place::Weight(weight) => Some(weights.take_scratch(weight)),
             });
         }
         let step = &mut self.steps[at];
-        let inputs = Inputs { vars: &step.inputs, values: &self.values, weights };
+        let inputs = Inputs { places: &step.inputs, values: &self.values, weights };
         let mut wanted = Gradients { buffers: &mut buffers };
         step.operation.backward(inputs, &self.values[at], &self.gradients[at], &mut wanted);
         for (input, buffer) in step.inputs.iter().zip(buffers.drain(..)) {
             let Some(buffer) = buffer else { continue };
             match *input {
-                Var::Step(before) if self.has_gradient[before] => {
+                Place::Step(before) if self.has_gradient[before] => {
                     self.gradients[before].add(&buffer);
                     self.spare = buffer;
                 }
-                Var::Step(before) => {
+                Place::Step(before) => {
                     self.gradients[before] = buffer;
                     self.has_gradient[before] = true;
                 }
-                Var::Weight(weight) => weights.add_gradient(weight, buffer),
+                Place::Weight(weight) => weights.add_gradient(weight, buffer),
             }
         }
         self.buffers = buffers;
     }
 }
 
-fn step_of(var: Var) -> usize {
-    match var {
-        Var::Step(step) => step,
-        Var::Weight(_) => panic!("a weight is not a step of the tape"),
-    }
-}
-
 /// A value that is set from outside.
 #[derive(Debug)]
-struct Constant;
+struct Constant {
+    width: usize,
+}
 
 impl Operation for Constant {
+    fn width(&self, _: &[usize]) -> usize {
+        self.width
+    }
+
     fn forward(&mut self, _: Inputs<'_>, _: &mut Matrix, _: &Pass) {}
 
     fn backward(&mut self, _: Inputs<'_>, _: &Matrix, _: &Matrix, _: &mut Gradients<'_>) {}

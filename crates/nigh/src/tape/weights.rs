@@ -1,6 +1,7 @@
 //! The weights of a model, by name. A weight starts from a stream addressed by its own name, so that adding a layer
 //! moves no number of another.
 
+use super::{Place, Var};
 use crate::linalg::Matrix;
 use crate::seeds::{self, Purpose, Seeds};
 
@@ -94,7 +95,7 @@ impl Weights {
     }
 
     /// A new weight. Its random start depends on its name and not on its place.
-    pub fn declare_random(&mut self, name: &str, [rows, cols]: [usize; 2], init: Init) -> super::Var {
+    pub fn declare_random(&mut self, name: &str, [rows, cols]: [usize; 2], init: Init) -> Var {
         let mut rng = self.seeds.rng(Purpose::Weights, &[seeds::named(name)]);
         self.declare(
             name,
@@ -106,13 +107,13 @@ impl Weights {
     }
 
     /// A new weight with a given value.
-    pub fn declare(&mut self, name: &str, value: Matrix) -> super::Var {
+    pub fn declare(&mut self, name: &str, value: Matrix) -> Var {
         assert!(self.position(name).is_none(), "{name} is declared twice");
         let gradient = Matrix::zeros(value.rows(), value.cols());
         self.scratch.push(gradient.clone());
         self.is_zero.push(true);
         self.entries.push(Weight { name: name.to_string(), value, gradient, frozen: false });
-        super::Var::Weight(self.entries.len() - 1)
+        self.var(self.entries.len() - 1)
     }
 
     fn position(&self, name: &str) -> Option<usize> {
@@ -127,10 +128,14 @@ impl Weights {
     }
 
     /// A weight that was declared.
-    fn find(&self, name: &str, shape: [usize; 2]) -> super::Var {
+    fn find(&self, name: &str, shape: [usize; 2]) -> Var {
         let at = self.position(name).unwrap_or_else(|| panic!("{name} was not declared when the model was built"));
         assert_eq!(self.entries[at].value.shape(), shape, "shape of {name}");
-        super::Var::Weight(at)
+        self.var(at)
+    }
+
+    fn var(&self, at: usize) -> Var {
+        Var { place: Place::Weight(at), width: self.entries[at].value.cols() }
     }
 
     /// The weight of a name, to look at.
@@ -217,7 +222,7 @@ pub(crate) enum WeightAccess<'a> {
 
 impl WeightAccess<'_> {
     /// The weight of a name; layers may share one.
-    pub fn weight(&mut self, name: &str, shape: [usize; 2], init: Init) -> super::Var {
+    pub fn weight(&mut self, name: &str, shape: [usize; 2], init: Init) -> Var {
         match self {
             WeightAccess::Declare(weights) if weights.position(name).is_none() => {
                 weights.declare_random(name, shape, init)
@@ -229,7 +234,7 @@ impl WeightAccess<'_> {
 
     /// A matrix that training leaves alone, zero until pre-training fills it.
     pub fn frozen(&mut self, name: &str, shape: [usize; 2]) -> &Matrix {
-        let super::Var::Weight(at) = self.weight(name, shape, Init::Zeros) else { unreachable!("a weight") };
+        let Place::Weight(at) = self.weight(name, shape, Init::Zeros).place else { unreachable!("a weight") };
         match self {
             WeightAccess::Declare(weights) => {
                 weights.entries[at].frozen = true;

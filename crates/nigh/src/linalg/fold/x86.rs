@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 features_of! { Avx512 => enabled
     /// Each step folds two vectors into one: the lower lanes of each pair of quarters, eighths, ... against the upper ones.
     pub(super) fn fold_avx512(parts: &[[f32; LANES]; LANES], sums: &mut [f32; LANES]) {
-            // SAFETY: sixteen numbers are read from an array of sixteen.
+        // SAFETY: sixteen numbers are read from an array of sixteen.
         let part = |at: usize| unsafe { _mm512_loadu_ps(parts[at].as_ptr()) };
         // Four parts become the four quarters of one vector, part `at + 4 q` in quarter `q`.
         let quarters = |at: usize| {
