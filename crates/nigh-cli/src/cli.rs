@@ -1,7 +1,7 @@
 //! Every word of help.
 
 use clap::{Args, Parser, Subcommand};
-use nigh::dataset::{EdgeColumns, Input, NodeColumns};
+use nigh::dataset::{EdgeColumns, InputFiles, NodeColumns};
 use nigh::names::Auto;
 use nigh::source::{Refresh, Signal, SignalScale};
 use nigh::task::{Negatives, SameLabelPairs};
@@ -352,9 +352,9 @@ pub struct Columns {
 }
 
 impl Data {
-    pub fn input(&self) -> Input {
+    pub fn input(&self) -> InputFiles {
         let columns = &self.columns;
-        Input {
+        InputFiles {
             edge_columns: EdgeColumns {
                 source: columns.source.clone(),
                 target: columns.target.clone(),

@@ -54,16 +54,15 @@ pub mod linalg;
 pub mod ops;
 pub mod tape;
 
-pub mod atomic;
-pub mod digest;
 pub mod display;
 pub mod error;
 pub mod names;
 pub mod seeds;
 pub mod tensors;
 
-#[cfg(test)]
-mod testing;
+/// Files to columns, arrays and tensors, and back.
+pub use nigh_formats as formats;
+pub(crate) use nigh_formats::{atomic, digest};
 
 pub use dataset::{Dataset, Features, Ids, Sample};
 pub use error::{Error, Result};

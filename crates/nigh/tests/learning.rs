@@ -1,6 +1,6 @@
 //! The figures of the paper on its generated graphs, with its protocol: 1,000 epochs, 5 repeats.
 
-use nigh::dataset::{Folders, Input};
+use nigh::dataset::{Folders, InputFiles};
 use nigh::{Config, Dataset, Protocol, Silent, Task, train::train};
 
 #[test]
@@ -81,7 +81,7 @@ fn assert_on_cora(model: &str, expected: std::ops::Range<f64>) {
     let Some(root) = root else {
         return println!("skipped: cora is not in the folder that NIGH_DATA names");
     };
-    let dataset = Dataset::load("cora", &Input::default(), &Folders::new(Some(&root))).unwrap();
+    let dataset = Dataset::load("cora", &InputFiles::default(), &Folders::new(Some(&root))).unwrap();
     let accuracy = figure_on(&dataset, Task::NodeClassification, model);
     assert!(expected.contains(&accuracy), "{model}: {accuracy}");
 }

@@ -2,7 +2,7 @@
 //! folder that has them.
 
 use nigh::Features;
-use nigh::dataset::{Dataset, FixedPairs, FixedSplit, ogb, planetoid};
+use nigh::dataset::{Dataset, FixedPairs, FixedSplit, NamedDataset};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -75,7 +75,7 @@ fn planetoid_files_give_the_known_counts() {
     for expected in expected {
         let name = expected.name;
         let Some(folder) = data(name) else { continue };
-        let dataset = timed(name, || planetoid::read(&folder, name));
+        let dataset = timed(name, || NamedDataset::named(name).unwrap().read_from(&folder));
         let [sample] = &dataset.samples[..] else { panic!("one graph") };
         let graph = &sample.graph;
         assert_eq!((graph.num_nodes(), graph.num_edges()), (expected.nodes, expected.edges), "{name}");
@@ -121,7 +121,7 @@ fn planetoid_files_give_the_known_counts() {
 #[test]
 fn ogbl_ddi_gives_the_known_counts_and_its_plain_split() {
     let Some(folder) = data("ogbl-ddi") else { return };
-    let dataset = timed("ogbl-ddi", || ogb::read(&folder, "ogbl-ddi"));
+    let dataset = timed("ogbl-ddi", || NamedDataset::named("ogbl-ddi").unwrap().read_from(&folder));
     let sample = &dataset.samples[0];
     assert_eq!((sample.graph.num_nodes(), sample.graph.num_edges()), (4267, 1_067_911));
     assert_eq!(sample.features.cols(), 1);

@@ -19,6 +19,6 @@ mod resume;
 // The library's tests ask the same server; not all of it is needed here.
 #[cfg(feature = "fetch")]
 #[allow(dead_code)]
-#[path = "../../../nigh/src/dataset/fetch/server.rs"]
+#[path = "../../../nigh/src/dataset/named/fetch/server.rs"]
 mod server;
 mod train;

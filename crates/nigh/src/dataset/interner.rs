@@ -1,8 +1,8 @@
 //! Numbers for names, in the order of their first mention.
 
-use super::Texts;
 use crate::linalg::pages::prefer_large_pages;
 use foldhash::fast::RandomState;
+use nigh_formats::Texts;
 use std::hash::BuildHasher;
 
 /// Looked up together, names wait for memory together.
@@ -17,7 +17,7 @@ pub(crate) struct Interner {
     keys: Vec<u128>,
     /// The upper half of a name's hash, and its number plus one; zero where there is none. At most half full.
     slots: Vec<u64>,
-    // Seeded anew in every process, so that no file can be made to collide; numbers do not depend on it.
+    // Seeded differently in every process, so that no file can be made to collide; numbers do not depend on it.
     hasher: RandomState,
     seed: u64,
 }

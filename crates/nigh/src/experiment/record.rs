@@ -220,7 +220,6 @@ mod tests {
     use super::*;
     use crate::Dataset;
     use crate::experiment::{Experiment, measure};
-    use crate::testing::TempDir;
     use crate::train::Silent;
 
     fn cell() -> Cell {
@@ -234,7 +233,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_to_the_last_bit() {
-        let folder = TempDir::new();
+        let folder = tempfile::tempdir().unwrap();
         let store = Store::new(&folder.path().join("results"));
         assert!(store.read().unwrap().is_empty());
         let records = [record(1), record(2)];
@@ -251,7 +250,7 @@ mod tests {
 
     #[test]
     fn half_a_line_spoils_no_other() {
-        let folder = TempDir::new();
+        let folder = tempfile::tempdir().unwrap();
         let store = Store::new(&folder.path().join("results"));
         let path = folder.path().join("results/leaders-community.jsonl");
         store.append(&record(1)).unwrap();
@@ -268,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_repeat_belongs_to_one_at_a_time() {
-        let folder = TempDir::new();
+        let folder = tempfile::tempdir().unwrap();
         let store = Store::new(&folder.path().join("results"));
         let held = store.claim(&cell(), 1).unwrap();
         assert!(held.is_some());

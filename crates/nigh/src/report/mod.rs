@@ -5,5 +5,4 @@ pub mod layout;
 pub mod page;
 pub mod paper;
 pub mod plot;
-pub mod records;
 pub mod table;

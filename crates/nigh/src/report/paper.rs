@@ -1,10 +1,10 @@
 //! Tables of the paper with ours beside theirs: for the terminal, as Markdown, LaTeX and csv.
 
 use super::table::Table;
-use crate::dataset::csv_field;
 use crate::experiment::{ComparedTable, Experiment, Figure, Kind, Measured, Published, Summary, Verdict};
 use crate::metric::Metric;
 use crate::names::Auto;
+use nigh_formats::text_table::csv_field;
 use std::fmt::Write;
 
 /// The sign of a verdict.
@@ -334,7 +334,6 @@ pub fn word(verdict: Verdict) -> &'static str {
 mod tests {
     use super::*;
     use crate::experiment::RecordSet;
-    use crate::testing::TempDir;
 
     /// A table of one column, read as a user's, with means that were not measured.
     fn judged(means: &[f64], about: &str) -> ComparedTable {
@@ -344,7 +343,7 @@ mod tests {
                 at + 1
             )
         });
-        let (folder, rows) = (TempDir::new(), rows.collect::<String>());
+        let (folder, rows) = (tempfile::tempdir().unwrap(), rows.collect::<String>());
         let path = folder.path().join("my,own.toml");
         std::fs::write(&path, format!("title = \"T\"\nwhere = \"here\"\n{about}\nlabel = \"A|B\"\n{rows}")).unwrap();
         let table = Experiment::read(&path).unwrap().with(Some(7), None).unwrap();

@@ -10,7 +10,7 @@ pub use link_prediction::hold_out;
 pub use negatives::{Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 
-use crate::dataset::{Dataset, Features, Sample, is_name};
+use crate::dataset::{Dataset, Features, Sample};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::model::View;
@@ -198,6 +198,6 @@ fn graphs_by_part(dataset: &Dataset, config: &Config, seeds: Seeds) -> Result<[V
 
 /// The labels of a sample, without which the task can't be asked.
 fn labels_of<'a>(dataset: &Dataset, sample: &'a Sample, task: Task) -> Result<&'a Arc<[Option<u32>]>> {
-    let remedy = if is_name(&dataset.name) { ", and this graph has none" } else { "; give them with --labels FILE" };
-    sample.labels.as_ref().ok_or_else(|| Error::Data(format!("{task} needs labels{remedy}")))
+    let missing = || Error::MissingLabels { dataset: dataset.name.clone(), task: task.to_string() };
+    sample.labels.as_ref().ok_or_else(missing)
 }

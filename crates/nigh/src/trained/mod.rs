@@ -6,7 +6,7 @@ mod folder;
 
 pub use embedding::Embedding;
 
-use crate::dataset::{Dataset, Ids, Sample, is_name};
+use crate::dataset::{Dataset, Ids, Sample};
 use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -158,12 +158,7 @@ impl Trained {
         let (expected, got) = (self.summary.num_features, dataset.samples[0].features.count());
         let architecture = self.model.architecture();
         if self.config.task.uses_features() && architecture.uses(Source::Features) && expected != got {
-            let hint = if got == 0 && !is_name(&dataset.name) { "; give them with --features FILE" } else { "" };
-            return Err(Error::Data(format!(
-                "the model was trained with {expected} features per node, {} has {}{hint}",
-                dataset.name,
-                if got == 0 { "none".to_string() } else { got.to_string() },
-            )));
+            return Err(Error::FeatureCount { dataset: dataset.name.clone(), expected, got });
         }
         let (mut aligned, num_known) = dataset.aligned(&self.ids)?;
         if self.config.task.uses_features() && architecture.uses(Source::Features) {
