@@ -40,7 +40,7 @@ pub fn read(mut source: impl Read + Send + 'static) -> io::Result<Box<dyn Read +
     Ok(Box::new(Bounded { source, taken, given: 0 }))
 }
 
-/// The frames of a zstd file, one after the other; some may hold nothing for us.
+/// The frames of a zstd file, one after the other; skippable ones are skipped.
 enum Frames<R: BufRead> {
     Between(R),
     Within(Box<StreamingDecoder<R, FrameDecoder>>),
@@ -62,7 +62,7 @@ impl<R: BufRead> Read for Frames<R> {
                 },
                 Frames::Between(mut source) => match source.fill_buf()? {
                     [] => return Ok(0),
-                    // Other programs' notes, with their length.
+                    // A skippable frame, with its length.
                     [0x50..=0x5f, ..] => {
                         let mut header = [0; 8];
                         source.read_exact(&mut header)?;

@@ -1,4 +1,4 @@
-//! Fingerprints: short texts that differ when contents differ.
+//! Checksums.
 
 use sha2::{Digest, Sha256};
 

@@ -16,7 +16,7 @@ pub struct SparseEntries {
     pub entries: Vec<[u32; 2]>,
     /// None if all are one.
     pub values: Option<Vec<f32>>,
-    /// Whether each entry stands for the one across the diagonal as well.
+    /// Whether each entry stands for its transposed one as well.
     pub symmetric: bool,
 }
 
@@ -34,7 +34,7 @@ impl SparseEntries {
         Ok(self)
     }
 
-    /// With every entry across the diagonal written out.
+    /// With the other triangle of a symmetric matrix added.
     pub fn spread(mut self) -> SparseEntries {
         if std::mem::take(&mut self.symmetric) {
             let across: Vec<usize> =
@@ -158,7 +158,7 @@ impl<R: BufRead> EntryLines<'_, R> {
         numbers.ok_or_else(|| self.error(format!("`{}`; expected {what}", text.trim())))
     }
 
-    /// Row and column, counted from zero, and what stands behind.
+    /// Row and column, counted from zero, and the rest of the line.
     fn place(&self, rows: u64, cols: u64) -> Result<([u32; 2], &[u8])> {
         let mut rest = &self.line[..];
         let mut next = |limit: u64, what: &str| {

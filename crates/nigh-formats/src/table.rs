@@ -99,7 +99,7 @@ impl Table {
         }
     }
 
-    /// Something wrong with the row that stands at a place.
+    /// Something wrong with the row at a place.
     pub fn error(&self, place: usize, problem: impl Into<String>) -> Error {
         match self.content {
             TableContent::Text(_) => Error::line(&self.path, place, problem),

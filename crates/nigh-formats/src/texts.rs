@@ -1,12 +1,12 @@
-//! Many short texts in one piece of memory.
+//! Many short texts in one allocation.
 
 use std::ops::Index;
 
-/// A list of texts, kept back to back: a few bytes each instead of an allocation.
+/// A list of texts, stored back to back: a few bytes each instead of an allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Texts {
     text: String,
-    /// Where each begins, and the end of the last.
+    /// The start of each, and the end of the last.
     bounds: Vec<usize>,
 }
 
@@ -17,7 +17,8 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// How many.
+    /// Number of texts.
+    #[inline]
     pub fn len(&self) -> usize {
         self.bounds.len() - 1
     }
@@ -27,23 +28,25 @@ impl Texts {
         self.len() == 0
     }
 
-    /// One of them.
+    /// One of the texts.
+    #[inline]
     pub fn get(&self, at: usize) -> &str {
         &self.text[self.bounds[at]..self.bounds[at + 1]]
     }
 
-    /// Adds one.
+    /// Adds a text.
+    #[inline]
     pub fn push(&mut self, text: &str) {
         self.text.push_str(text);
         self.bounds.push(self.text.len());
     }
 
-    /// All of them, in order.
+    /// All texts, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         (0..self.len()).map(|at| &self[at])
     }
 
-    /// Adds one, unless it is no text.
+    /// Adds a text, unless it is not UTF-8.
     pub(crate) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         let wrong = |error: std::str::Utf8Error| {
             format!("byte {} of a text (0x{:02x}) is not UTF-8", error.valid_up_to() + 1, bytes[error.valid_up_to()])
@@ -52,7 +55,7 @@ impl Texts {
         Ok(())
     }
 
-    /// Those from `start` on, `count` of them.
+    /// `count` texts from `start` on.
     pub(crate) fn range(&self, start: usize, count: usize) -> Texts {
         let bounds = &self.bounds[start..=start + count];
         let text = self.text[bounds[0]..bounds[count]].to_string();
@@ -63,6 +66,7 @@ impl Texts {
 impl Index<usize> for Texts {
     type Output = str;
 
+    #[inline]
     fn index(&self, at: usize) -> &str {
         self.get(at)
     }

@@ -69,7 +69,7 @@ fn read_old<const N: usize>(bytes: &[u8], names: [&str; N]) -> Parsed<[NumpyArra
 
 fn read_new<const N: usize>(bytes: &[u8], names: [&str; N]) -> Parsed<[NumpyArray<i64>; N]> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| format!("zip archive: {error}"))?;
-    // All entries lie in one folder, called after the file when it was written.
+    // All entries are in one folder, named after the file when it was written.
     let main =
         archive.file_names().flatten().find(|name| name.ends_with("/data.pkl")).ok_or("no data.pkl in the archive")?;
     let folder = main.trim_end_matches("data.pkl").to_string();
@@ -98,7 +98,7 @@ fn extract(archive: &mut zip::ZipArchive<Cursor<&[u8]>>, name: &str) -> Parsed<V
     if content.len() as u64 > most { Err(bomb(content.len() as u64)) } else { Ok(content) }
 }
 
-/// The wanted matrices only: names that share one storage would multiply it.
+/// Only the requested matrices: names that share one storage would multiply it.
 fn matrices<const N: usize>(
     saved: &Pickle<'_>,
     names: [&str; N],
@@ -126,7 +126,7 @@ fn shown(name: &str) -> String {
     format!("`{}`", name.chars().take(40).collect::<String>().escape_debug())
 }
 
-/// Where the numbers of a tensor lie.
+/// Where the numbers of a tensor are stored.
 struct TensorStorage<'p> {
     key: &'p str,
     /// Bytes per entry.
@@ -176,7 +176,7 @@ fn tensor(
     let count = rows.checked_mul(columns);
     let along = |size: usize, stride: usize| size.saturating_sub(1).checked_mul(stride);
     let last = along(rows, down).zip(along(columns, right)).and_then(|(a, b)| first.checked_add(a)?.checked_add(b));
-    // Strides of zero would make much of little, so the count is held against the storage too.
+    // Strides of zero would repeat entries, so the count is compared with the storage too.
     let fits = count == Some(0)
         || count.is_some_and(|count| count <= storage.entries) && last.is_some_and(|last| last < storage.entries);
     if !fits {

@@ -147,7 +147,7 @@ impl ColumnValues {
     }
 }
 
-/// Whole numbers that were stored without a sign, as bits.
+/// From the bits of unsigned integers.
 fn unsigned(values: Vec<i64>) -> ColumnValues {
     if values.iter().all(|&value| value >= 0) {
         return ColumnValues::Integers(values);
@@ -157,12 +157,12 @@ fn unsigned(values: Vec<i64>) -> ColumnValues {
     ColumnValues::Texts(texts)
 }
 
-/// Where a value is missing.
+/// The problem with a missing value.
 fn missing(column: &str, row: usize) -> String {
     format!("column `{column}`, row {row}: no value (null); fill such rows in or leave them out")
 }
 
-/// Where a list is not as long as those above it, or has nothing in it.
+/// The problem with a list that is empty, or of another length than those above it.
 fn ragged(column: &str, row: usize, length: usize, width: Option<usize>) -> String {
     let problem = match width {
         Some(width) => format!("a list of {length} numbers, but the rows above have {width}"),
@@ -171,7 +171,7 @@ fn ragged(column: &str, row: usize, length: usize, width: Option<usize>) -> Stri
     format!("column `{column}`, row {row}: {problem}")
 }
 
-/// A column that can't be read.
+/// The problem with a column of a type that is not read.
 fn unsupported(column: &str, kind: &str) -> String {
     format!("column `{column}` holds values of type {kind}; whole numbers, floats, texts and lists of numbers are read")
 }
@@ -225,7 +225,7 @@ mod tests {
         each.flatten().collect()
     }
 
-    /// Reads all columns that can be read, whatever comes.
+    /// Reads all columns that can be read, and ignores errors.
     fn read_all(bytes: &[u8]) {
         let columns = opened(bytes).map_or(0, |file| file.names().len());
         for at in 0..columns {

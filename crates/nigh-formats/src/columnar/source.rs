@@ -4,7 +4,7 @@ use crate::Parsed;
 use crate::files::{self, ReadSeek};
 use std::io::{Read, Seek, SeekFrom};
 
-/// A file and its length, against which every claim is held.
+/// A file and its length, with which every claim is compared.
 pub(super) struct SeekSource {
     input: Box<dyn ReadSeek>,
     length: u64,
@@ -20,7 +20,7 @@ impl SeekSource {
         self.length
     }
 
-    /// So many bytes from `start`. Memory is taken only if the file has them.
+    /// `count` bytes from `start`. Memory is allocated only if the file has them.
     pub fn bytes(&mut self, start: u64, count: u64, what: &str) -> Parsed<Vec<u8>> {
         let end = start.checked_add(count).filter(|&end| end <= self.length);
         if end.is_none() {
@@ -53,7 +53,7 @@ impl Budget {
         Budget { length, left: length.saturating_mul(GROWTH).saturating_add(GROWTH_FREE) }
     }
 
-    /// Before so many bytes of values are made.
+    /// To be called before so many bytes of values are allocated.
     pub fn spend(&mut self, bytes: u64) -> Parsed<()> {
         self.left = self.left.checked_sub(bytes).ok_or_else(|| {
             format!("claims more values than {GROWTH} times its length of {} bytes; that is a bomb", self.length)

@@ -1,9 +1,9 @@
-//! Compressed bytes, unpacked into the size that was announced for them and never more.
+//! Decompression into exactly the announced size.
 
 use crate::Parsed;
 use std::io::Read;
 
-/// How bytes were packed.
+/// A compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Codec {
     None,
@@ -28,7 +28,7 @@ pub(super) fn unpack(codec: Codec, packed: Vec<u8>, size: u64) -> Parsed<Vec<u8>
     if size > LIMIT || size > length * GROWTH + GROWTH_FREE {
         return Err(format!("claims to unpack {length} bytes into {size}; that is a bomb"));
     }
-    // Some writers leave out the frame of nothing.
+    // Some writers leave out an empty frame.
     if size == 0 {
         return Ok(Vec::new());
     }
@@ -45,7 +45,7 @@ pub(super) fn unpack(codec: Codec, packed: Vec<u8>, size: u64) -> Parsed<Vec<u8>
     if got as u64 == size { Ok(bytes) } else { Err(format!("unpacks into {got} bytes, but announces {size}")) }
 }
 
-/// How much of the space is filled; one more than all of it when something is left over.
+/// Number of bytes filled; one more than the space if something is left over.
 fn fill(mut source: impl Read, space: &mut [u8]) -> std::io::Result<usize> {
     let mut filled = 0;
     while filled < space.len() {

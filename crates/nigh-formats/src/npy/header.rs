@@ -11,13 +11,13 @@ pub enum EntryKind {
     Int(usize),
     Uint(usize),
     Float(usize),
-    /// So many bytes of ASCII, zeros behind.
+    /// So many bytes of ASCII, padded with zeros.
     Bytes(usize),
-    /// So many characters of four bytes, zeros behind.
+    /// So many characters of four bytes, padded with zeros.
     Characters(usize),
 }
 
-/// What the header says: `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
+/// A header: `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
 #[derive(Debug, PartialEq)]
 pub struct NpyHeader {
     descr: String,
@@ -93,7 +93,7 @@ impl NpyHeader {
         }
     }
 
-    /// How long the entries are; an error where no file could hold them.
+    /// Length of the entries in bytes; an error if no file could hold them.
     pub fn num_bytes(&self, kind: EntryKind) -> Parsed<u64> {
         let times = |product: u64, side: u64| product.checked_mul(side);
         let claims = || {
@@ -101,7 +101,7 @@ impl NpyHeader {
             format!("claims {} entries, more than any file holds", sides.join(" × "))
         };
         let sides = self.shape.iter().copied();
-        // A side of nothing does not excuse the length of the others.
+        // A side of zero does not excuse the others.
         let full = sides.clone().map(|side| side.max(1)).try_fold(kind.size() as u64, times);
         let full = full.filter(|&bytes| isize::try_from(bytes).is_ok()).ok_or_else(claims)?;
         match sides.min() {
@@ -122,12 +122,12 @@ impl EntryKind {
     }
 }
 
-/// The length in `S12` or `U12`; texts of no length or of a great one are none.
+/// The length in `S12` or `U12`, from 1 to 4096.
 fn text_length(name: &str, kind: char) -> Option<usize> {
     name.strip_prefix(kind)?.parse().ok().filter(|length| (1..=4096).contains(length))
 }
 
-/// The little of Python's notation that headers use.
+/// A parser of the Python literals that headers use.
 struct Literal<'a> {
     text: &'a str,
     at: usize,

@@ -128,7 +128,7 @@ impl ArrayOrigin {
 }
 
 impl NpyArray {
-    /// From a source that claims `length` bytes, of which `present` are sure to be there.
+    /// From a source that claims `length` bytes, of which `present` are known to exist.
     fn read(mut source: impl Read, length: u64, present: u64, origin: ArrayOrigin) -> Result<NpyArray> {
         let mut left = length;
         let mut take = |what: &str, count: u64| -> Result<Vec<u8>> {
@@ -162,7 +162,7 @@ impl NpyArray {
         // One byte further, an archive also compares its checksum.
         match source.read(&mut [0]) {
             Ok(0) => {}
-            Ok(_) => return Err(origin.error("goes on behind its last entry")),
+            Ok(_) => return Err(origin.error("continues after its last entry")),
             Err(error) => return Err(origin.error(format!("can't be read: {error}"))),
         }
         let shape = header.shape.iter().map(|&side| side as usize).collect();
@@ -174,7 +174,7 @@ impl NpyArray {
         &self.shape
     }
 
-    /// Every entry as a whole number, the last side running fastest.
+    /// Every entry as an integer, the last side running fastest.
     pub fn integers(&self) -> Result<Vec<i64>> {
         let unsigned = |values: Vec<u64>| -> Result<Vec<i64>> {
             let whole = |value: u64| i64::try_from(value).map_err(|_| self.error(format!("{value} is too large")));
@@ -210,7 +210,7 @@ impl NpyArray {
         })
     }
 
-    /// Every entry as a name; whole numbers are such.
+    /// Every entry as text; integers are printed.
     pub fn texts(&self) -> Result<Texts> {
         let mut texts = Texts::default();
         match self.kind {
@@ -236,7 +236,7 @@ impl NpyArray {
         Ok(texts)
     }
 
-    /// Something wrong with what the array says.
+    /// Something wrong with the array.
     pub fn error(&self, problem: impl Into<String>) -> Error {
         self.origin.error(problem)
     }
@@ -402,7 +402,7 @@ mod tests {
         );
         assert_eq!(claims("(1,1,1,1,1,1,1,1,1)"), "has more than 8 dimensions");
         assert_eq!(claims("(2,)"), "ends within its entries, which should be 16 bytes and is 8");
-        assert_eq!(claims("(0,)"), "goes on behind its last entry");
+        assert_eq!(claims("(0,)"), "continues after its last entry");
     }
 
     #[test]

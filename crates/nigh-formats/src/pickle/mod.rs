@@ -1,7 +1,7 @@
-//! Python pickles, read without running anything: the few opcodes and the few classes that datasets are saved with.
+//! Python pickles, read without executing anything: only the opcodes and classes that public datasets use.
 //!
-//! An object stays what the file says of it: its class, its arguments and its state ([`Value::Object`]). All values lie
-//! in one flat list and name each other by place, so neither a deep nor a circular file can exhaust the stack, and what
+//! An object is kept as data: its class, its arguments and its state (`PickleValue::Object`). All values are
+//! in one flat list and refer to each other by index, so neither a deep nor a circular file can exhaust the stack, and what
 //! a file repeats is held once. Bytes and text are borrowed from the file.
 
 pub mod numpy;
@@ -14,14 +14,14 @@ use std::collections::HashMap;
 /// PubMed's graph, the largest of its kind, takes 170,000.
 const MAX_STEPS: usize = 1 << 22;
 
-/// Names are short. A long one that is mentioned a million times would be looked at as often.
+/// Names are short. A long one that is mentioned a million times would be compared as often.
 const MAX_NAME: usize = 1000;
 
 /// The place of a value in its pickle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueId(u32);
 
-/// What a file holds, as data.
+/// A value of a pickle.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum PickleValue<'a> {
     None,
@@ -35,9 +35,9 @@ pub(crate) enum PickleValue<'a> {
     List(Vec<ValueId>),
     /// In the order of the file; of equal keys the last counts.
     Dict(Vec<(ValueId, ValueId)>),
-    /// The name of something, not the thing.
+    /// The name of a class.
     Class(PickleClass),
-    /// What Python would have made: never made here.
+    /// What Python would construct; nothing is constructed here.
     Object {
         class: PickleClass,
         args: ValueId,
@@ -66,7 +66,7 @@ pub(crate) enum PickleClass {
     IntStorage,
 }
 
-/// Several names are of different ages of the same library.
+/// Some have several names, from different versions of a library.
 const CLASSES: &[(&str, &str, PickleClass)] = &[
     ("numpy", "ndarray", PickleClass::Array),
     ("numpy.core.multiarray", "_reconstruct", PickleClass::Reconstruct),
@@ -109,7 +109,7 @@ impl<'a> Pickle<'a> {
         Err(format!("more than {MAX_STEPS} pickle operations; no dataset that is read here needs as many"))
     }
 
-    /// What the pickle is of.
+    /// The value that was pickled.
     pub fn root(&self) -> ValueId {
         self.root
     }
@@ -124,7 +124,7 @@ impl<'a> Pickle<'a> {
         self.values.iter()
     }
 
-    /// The places of all of them.
+    /// The place of every value.
     pub fn ids(&self) -> impl Iterator<Item = ValueId> + use<> {
         (0..self.values.len() as u32).map(ValueId)
     }
@@ -143,7 +143,7 @@ impl<'a> Pickle<'a> {
         usize::try_from(integer).map_err(|_| format!("expected a size, found {integer}"))
     }
 
-    /// A text; of Python 2 a short one only, since each look at it checks it again.
+    /// A text. Byte strings of Python 2 must be short, since each call checks them again.
     pub fn text(&self, id: ValueId) -> Parsed<&str> {
         match self.value(id) {
             PickleValue::Text(text) => Ok(text),
@@ -211,7 +211,7 @@ impl<'a> Pickle<'a> {
 }
 
 impl PickleValue<'_> {
-    /// What a message calls this value.
+    /// The kind of value, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             PickleValue::None => "None",
@@ -233,7 +233,7 @@ impl PickleValue<'_> {
     }
 }
 
-/// The stack machine that pickles are written for, with nothing in it that could act.
+/// The stack machine that pickles are written for, without any calls.
 #[derive(Default)]
 struct PickleMachine<'a> {
     rest: &'a [u8],
@@ -406,7 +406,7 @@ impl<'a> PickleMachine<'a> {
         Ok(None)
     }
 
-    /// What a call would have made: an empty dictionary at most, else a note of who was to be called with what.
+    /// The value of a call: an empty dictionary, or a record of the class and its arguments.
     fn object(&self, callee: ValueId, args: ValueId) -> Parsed<PickleValue<'a>> {
         let PickleValue::Class(class) = self.values[callee.0 as usize] else { return Err("a call of no class".into()) };
         let PickleValue::Tuple(given) = &self.values[args.0 as usize] else {
@@ -491,7 +491,7 @@ fn class(module: &[u8], name: &[u8]) -> Parsed<PickleClass> {
     })
 }
 
-/// Bytes as a message can show them.
+/// Bytes for a message.
 fn shown(bytes: &[u8]) -> String {
     let cut = if bytes.len() > 60 { "..." } else { "" };
     format!("{}{cut}", bytes[..bytes.len().min(60)].escape_ascii())
@@ -731,7 +731,7 @@ mod tests {
         assert!(problem(&long).contains("pickle operations"));
     }
 
-    /// Everything that can be asked of a pickle, of every value of it.
+    /// Calls every method with every value.
     fn ask_everything(bytes: &[u8]) {
         let Ok(pickle) = Pickle::read(bytes) else { return };
         for id in pickle.ids() {

@@ -1,4 +1,4 @@
-//! Arrays and sparse matrices of Python, from what a pickle says of them.
+//! NumPy arrays and SciPy matrices in pickles.
 
 use super::{Pickle, PickleClass, PickleValue, ValueId};
 use crate::error::Parsed;
@@ -89,7 +89,7 @@ pub fn sparse_rows(pickle: &Pickle<'_>, id: ValueId) -> Parsed<SparseRows> {
     Ok(SparseRows { rows, columns })
 }
 
-/// An array as it lies in the file.
+/// An array as it is stored.
 struct RawArray<'a> {
     shape: Vec<usize>,
     /// `i`, `u` or `f`.

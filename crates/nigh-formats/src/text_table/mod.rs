@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Large enough to make taking turns cheap, small enough for a core's own cache.
+/// Large enough to make locking cheap, small enough for the cache of a core.
 const BLOCK: usize = 1 << 18;
 /// Longer than any row of features.
 const LONGEST_LINE: usize = 64 << 20;
@@ -124,7 +124,7 @@ impl TextTable {
         if blocks.fill(&mut bytes)?.is_some() {
             let block = LineBlock { index: 0, bytes: &bytes, skip: 0 };
             let located = |wrong: BadLine| Error::line(path, blocks.above + wrong.line + 1, wrong.problem);
-            // A first line with a header says little of what is below.
+            // Two lines, since the first may be a header.
             for line in block.lines().take(2) {
                 let (at, text_of_line) = line.map_err(located)?;
                 text.head.push(HeadLine { number: blocks.above + at + 1, text: text_of_line.to_string() });
@@ -132,7 +132,7 @@ impl TextTable {
         }
         if let Some(first) = text.head.first() {
             let found = [b'\t', b',', b';'].into_iter().find(|&byte| first.text.as_bytes().contains(&byte));
-            // A single word is a column of its own, in which blanks may follow.
+            // A single word is a table of one column, whose values may contain blanks.
             let single = !first.text.trim().contains([' ', '\t']);
             let other = if single { Separator::Byte(b',') } else { Separator::Blanks };
             text.separator = found.map_or(other, Separator::Byte);
@@ -233,7 +233,7 @@ enum BlockProblem {
 struct BlockReader {
     path: PathBuf,
     source: Box<dyn Read + Send>,
-    /// Read, and not handed out.
+    /// Read, but not returned yet.
     rest: Vec<u8>,
     ended: bool,
     next: usize,
@@ -310,6 +310,7 @@ impl BlockReader {
 }
 
 /// Whether a line is empty or a comment.
+#[inline]
 fn is_blank(line: &[u8]) -> bool {
     let content = line.trim_ascii();
     content.is_empty() || content[0] == b'#'
@@ -317,6 +318,7 @@ fn is_blank(line: &[u8]) -> bool {
 
 impl<'a> LineBlock<'a> {
     /// The bytes, without the lines to be left out, and the number of these.
+    #[inline]
     pub fn content(&self) -> (&'a [u8], usize) {
         let mut content = self.bytes;
         let mut skipped = 0;
@@ -336,7 +338,7 @@ impl<'a> LineBlock<'a> {
         self.bytes.chunks(255).map(|bytes| usize::from(ends(bytes))).sum()
     }
 
-    /// Lines that begin with `#`. Above the content there are none any more.
+    /// Lines that begin with `#`; those above the content were dropped before.
     fn num_comments(&self) -> usize {
         let starts = self.bytes.iter().zip(self.bytes.get(1..).unwrap_or_default());
         usize::from(self.bytes.first() == Some(&b'#'))
@@ -352,6 +354,7 @@ impl<'a> LineBlock<'a> {
 }
 
 /// The text of a line, unless it is empty or a comment.
+#[inline]
 pub fn line_text(line: &[u8], number: usize) -> Option<ParsedLine<&str>> {
     let text = std::str::from_utf8(line).map(|text| text.trim_end_matches('\r')).map_err(|error| {
         let (column, byte) = (error.valid_up_to() + 1, line[error.valid_up_to()]);
@@ -361,7 +364,8 @@ pub fn line_text(line: &[u8], number: usize) -> Option<ParsedLine<&str>> {
 }
 
 impl Separator {
-    /// The columns, trimmed; but for blanks, a column may be quoted.
+    /// Splits a line into trimmed columns. A column may be quoted, unless blanks separate columns.
+    #[inline]
     pub fn split<'a>(self, line: &'a str, fields: &mut Vec<Cow<'a, str>>) -> std::result::Result<(), String> {
         fields.clear();
         let separator = match self {

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 impl Dataset {
-    /// The same data with nodes in the order in which a model first met them, and new nodes behind; also the number
-    /// of nodes that the model knows. Each known node keeps its signal, whatever the order of the lines in a file.
+    /// The same data with nodes in the order of the training, followed by new nodes; also the number of nodes that the
+    /// model knows. Each known node keeps its signal, whatever the order of the lines in a file.
     pub fn aligned(&self, known: &Ids) -> Result<(Dataset, usize)> {
         let [sample] = &self.samples[..] else {
             // Nodes of several graphs are known by their places, to a model of several graphs.
@@ -64,7 +64,7 @@ impl Dataset {
     }
 
     /// The same data with features in the order in which a model knows them. Without names on either side their order
-    /// is taken for granted.
+    /// is assumed to be the same.
     pub fn with_features(mut self, known: &[String]) -> Result<Dataset> {
         if self.feature_names.is_empty() || known.is_empty() || self.feature_names == known {
             return Ok(self);

@@ -16,7 +16,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("ppa-sized", "as large as ogbl-ppa: 30 million edges, most of them inside communities; one of 58 species a node"),
 ];
 
-/// How large `ppa-sized` is, which takes seconds to draw.
+/// The counts of `ppa-sized`, which takes seconds to generate.
 pub const PPA_SIZED: Counts = Counts { graphs: 1, nodes: 576_289, edges: 30_326_273, features: 58, classes: 0 };
 
 /// Built-in graphs are the same for everyone.

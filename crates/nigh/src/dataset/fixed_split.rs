@@ -1,11 +1,11 @@
-//! Splits that come with the data.
+//! Published splits.
 
-/// A split that comes with the data.
+/// A published split.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FixedSplit {
-    /// The nodes to learn from, to validate with and to test with.
+    /// Nodes for training, validation and test.
     Nodes([Vec<u32>; 3]),
-    /// The graph holds the training edges; these are the pairs to validate with and to test with.
+    /// The graph holds the training edges; these are the pairs for validation and test.
     Pairs([FixedPairs; 2]),
 }
 
@@ -14,12 +14,12 @@ pub enum FixedSplit {
 pub struct FixedPairs {
     /// Held-out edges.
     pub positive: Vec<[u32; 2]>,
-    /// Pairs that are none.
+    /// Pairs without an edge.
     pub negative: Vec<[u32; 2]>,
 }
 
 impl FixedSplit {
-    /// The same split with node `i` called `place[i]`.
+    /// The same split with node `i` renumbered to `place[i]`.
     pub(super) fn renumbered(&self, place: &[u32]) -> FixedSplit {
         let node = |&node: &u32| place[node as usize];
         let pairs = |pairs: &Vec<[u32; 2]>| pairs.iter().map(|[a, b]| [node(a), node(b)]).collect();

@@ -37,7 +37,7 @@ pub struct Dataset {
     pub name: String,
     /// The graphs.
     pub samples: Vec<Sample>,
-    /// What the user calls the graphs; none where they are numbered.
+    /// The names of the graphs; none if they are numbered.
     pub graph_names: Vec<String>,
     /// The name of each class.
     pub class_names: Vec<String>,
@@ -62,9 +62,9 @@ pub struct Sample {
     pub features: Features,
     /// The class of each node, where it is known.
     pub labels: Option<Arc<[Option<u32>]>>,
-    /// What the user calls the nodes.
+    /// The names of the nodes.
     pub ids: Arc<Ids>,
-    /// The number by which each node is known, where it is not the node's own (`Dataset::aligned`).
+    /// The number by which the model knows each node, where it differs from the node's own (`Dataset::aligned`).
     pub addresses: Option<Arc<[u32]>>,
 }
 

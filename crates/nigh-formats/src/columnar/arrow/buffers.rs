@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Dictionaries by their numbers.
 pub(super) type Dictionaries = HashMap<i64, Arc<ColumnValues>>;
 
-/// Rows of all columns, of which what is asked for is loaded, in the order of the columns.
+/// Rows of all columns, of which the requested ones are loaded, in the order of the columns.
 pub(super) struct RecordBatch<'a> {
     pub rows: usize,
     body: (u64, u64),
@@ -122,7 +122,7 @@ impl<'a> RecordBatch<'a> {
         })
     }
 
-    /// Passes over a column.
+    /// Skips a column.
     pub fn skip(&mut self, takes: BufferCounts) -> Parsed<()> {
         let mut buffers = takes.buffers;
         for _ in 0..takes.views {
@@ -137,7 +137,7 @@ impl<'a> RecordBatch<'a> {
         Ok(())
     }
 
-    /// How many further buffers a column of views has.
+    /// Number of further buffers of a column of views.
     fn further(&mut self) -> Parsed<usize> {
         let count = size(self.views.next().ok_or("a batch does not say how many buffers its views have")?)?;
         usize::try_from(count).map_err(|_| format!("{count} buffers of views"))
@@ -206,7 +206,7 @@ impl<'a> RecordBatch<'a> {
         Ok(Loaded { present, values })
     }
 
-    /// The next buffer, unpacked; empty if it is not wanted.
+    /// The next buffer, decompressed; empty if it is not needed.
     fn buffer(&mut self, source: &mut SeekSource, wanted: bool, budget: &mut Budget) -> Parsed<Vec<u8>> {
         let buffer = self.buffers.next().ok_or("a batch has fewer buffers than its columns need")?;
         if !wanted {
@@ -222,7 +222,7 @@ impl<'a> RecordBatch<'a> {
         if self.codec == Codec::None || bytes.is_empty() {
             return Ok(bytes);
         }
-        // Its length comes first; -1 if it was not worth packing.
+        // Its length comes first; -1 if it is not compressed.
         let unpacked = i64::from_le_bytes(*bytes.first_chunk().ok_or("a packed buffer without its length")?);
         bytes.drain(..8);
         if unpacked == -1 {
@@ -249,7 +249,7 @@ fn offset(offsets: &[u8], size: usize, row: usize) -> i64 {
     }
 }
 
-/// Offsets must be there, and never go back. Without rows there may be none.
+/// Offsets must exist and ascend. Without rows there may be none.
 fn check_offsets(offsets: &[u8], size: usize, rows: usize) -> Parsed<()> {
     if rows == 0 {
         return Ok(());
@@ -277,7 +277,7 @@ impl Loaded {
         let item = items.first_missing(*first, first + even * width);
         let nested = item.map(|item| ((item - first) / width, BadValue::Missing));
         let uneven = uneven.map(|(row, length)| (row, BadValue::Length(length, Some(*width))));
-        // Of a row that is wrong in two ways, the first is told.
+        // Of two problems of a row, the first is reported.
         own.into_iter().chain(nested).chain(uneven).min_by_key(|wrong| wrong.0)
     }
 
@@ -324,7 +324,7 @@ impl Loaded {
                 let values = match items.rows(start, count, budget)? {
                     ColumnValues::Integers(values) => values.into_iter().map(|value| value as f32).collect(),
                     ColumnValues::Numbers(values) => values,
-                    // Whole numbers beyond 64 bits with a sign.
+                    // Integers beyond `i64`.
                     ColumnValues::Texts(texts) => texts.iter().map(|text| text.parse().unwrap_or(f32::NAN)).collect(),
                     ColumnValues::Vectors { .. } => return Err("has lists of lists".into()),
                 };

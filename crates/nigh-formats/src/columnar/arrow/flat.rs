@@ -1,5 +1,5 @@
-//! FlatBuffers, in which Arrow describes itself: tables whose fields are found through offsets. Every offset is held
-//! against the bytes that are there.
+//! FlatBuffers, the encoding of Arrow's metadata: tables whose fields are found through offsets. Every offset is checked
+//! against the length of the bytes.
 
 use crate::Parsed;
 
@@ -10,7 +10,7 @@ const SHORT: &str = "points outside of itself";
 pub(super) struct FlatTable<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Where each field lies, relative to `at`; 0 where it is left out.
+    /// The position of each field relative to `at`; 0 for an absent one.
     fields: &'a [u8],
 }
 
@@ -33,7 +33,7 @@ fn follow(bytes: &[u8], at: usize) -> Parsed<usize> {
 }
 
 impl<'a> FlatTable<'a> {
-    /// The table that all bytes are about.
+    /// The root table.
     pub fn root(bytes: &'a [u8]) -> Parsed<FlatTable<'a>> {
         FlatTable::at(bytes, follow(bytes, 0)?)
     }
@@ -47,7 +47,7 @@ impl<'a> FlatTable<'a> {
         Ok(FlatTable { bytes, at, fields })
     }
 
-    /// Where a field lies, unless it is left out.
+    /// The position of a field, unless it is absent.
     fn place(&self, field: usize) -> Option<usize> {
         let offset = self.fields.get(2 * field..2 * field + 2)?;
         match u16::from_le_bytes([offset[0], offset[1]]) {
@@ -60,7 +60,7 @@ impl<'a> FlatTable<'a> {
         self.place(field).map_or(Ok([0; SIZE]), |at| number(self.bytes, at))
     }
 
-    /// 0 where it is left out, like all numbers.
+    /// 0 if it is absent, like all numbers.
     pub fn u8(&self, field: usize) -> Parsed<u8> {
         Ok(u8::from_le_bytes(self.number(field)?))
     }
@@ -81,7 +81,7 @@ impl<'a> FlatTable<'a> {
         self.place(field).map(|at| FlatTable::at(self.bytes, follow(self.bytes, at)?)).transpose()
     }
 
-    /// Empty where it is left out.
+    /// Empty if it is absent.
     pub fn list(&self, field: usize) -> Parsed<FlatList<'a>> {
         let Some(at) = self.place(field) else { return Ok(FlatList { bytes: &[], start: 0, len: 0 }) };
         let at = follow(self.bytes, at)?;
@@ -135,7 +135,7 @@ mod tests {
         );
     }
 
-    /// Asks for everything, as anything.
+    /// Reads every field as every type.
     fn read_everything(table: FlatTable<'_>, depth: usize) {
         for field in 0..5 {
             let _ = (table.u8(field), table.i16(field), table.i32(field), table.i64(field), table.text(field));

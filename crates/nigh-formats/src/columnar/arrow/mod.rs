@@ -26,7 +26,7 @@ enum Messages {
     File(VecDeque<u64>),
 }
 
-/// What the header of a message is about.
+/// The kinds of messages.
 const SCHEMA: u8 = 1;
 const DICTIONARY: u8 = 2;
 const ROWS: u8 = 3;
@@ -39,11 +39,11 @@ struct Message {
 }
 
 impl Message {
-    /// The message at a place; none where the stream says that it ends.
+    /// The message at a place; none at the end of the stream.
     fn read(source: &mut SeekSource, mut at: u64) -> Parsed<Option<Message>> {
         let mut length = four(source, at)?;
         at += 4;
-        // Before 2019 the length stood alone.
+        // Before 2019 there was only the length.
         if length == -1 {
             length = four(source, at)?;
             at += 4;
@@ -63,7 +63,7 @@ impl Message {
         Ok(Some(Message { description, body: (start, body) }))
     }
 
-    /// Version, what it is about, and that.
+    /// Version, kind and content.
     fn header(&self) -> Parsed<(i16, u8, FlatTable<'_>)> {
         let message = FlatTable::root(&self.description)?;
         Ok((message.i16(0)?, message.u8(1)?, message.table(2)?.ok_or("a message without content")?))
@@ -124,7 +124,7 @@ pub(super) struct ArrowBatches {
     columns: Vec<usize>,
     dictionaries: Dictionaries,
     widths: Vec<Option<usize>>,
-    /// Of the message at hand.
+    /// Of the current message.
     loaded: Vec<Loaded>,
     rows: usize,
     taken: usize,
@@ -158,7 +158,7 @@ impl ArrowBatches {
         };
         let Some(place) = place else { return Ok(None) };
         let message = Message::read(&mut self.source, place)?;
-        // A footer may name the same place again and again.
+        // A footer may name the same place many times.
         self.budget.spend(message.as_ref().map_or(0, |message| message.description.len() as u64))?;
         match (&mut self.opened.messages, &message) {
             (Messages::File(_), None) => return Err("its footer names an empty message".into()),
@@ -169,7 +169,7 @@ impl ArrowBatches {
         Ok(message)
     }
 
-    /// Turns to the next message with rows.
+    /// Moves to the next message with rows.
     fn next_rows(&mut self) -> Parsed<bool> {
         while self.taken == self.rows {
             let Some(message) = self.next_message()? else { return Ok(false) };
@@ -207,7 +207,7 @@ impl ArrowBatches {
         Ok(())
     }
 
-    /// A dictionary, or what is added to it.
+    /// A dictionary, or an addition to one.
     fn read_dictionary(&mut self, header: FlatTable<'_>, body: (u64, u64)) -> Parsed<()> {
         let id = header.i64(0)?;
         let coded = |&column: &usize| match &self.opened.fields[column].layout {

@@ -8,11 +8,11 @@ use crate::Parsed;
 pub(in super::super) struct ArrowField {
     pub name: String,
     pub layout: ArrowLayout,
-    /// How many of each it takes of a batch, with all that is nested in it.
+    /// How many it takes of a batch, including nested columns.
     pub takes: BufferCounts,
 }
 
-/// What is passed over for a column that is not asked for.
+/// What is skipped for a column that is not requested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in super::super) struct BufferCounts {
     pub nodes: usize,
@@ -44,7 +44,7 @@ pub(in super::super) enum ArrowLayout {
     Other(String),
 }
 
-/// A whole number.
+/// An integer type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct IntegerLayout {
     pub bytes: usize,
@@ -60,7 +60,7 @@ pub(super) fn fields(schema: FlatTable<'_>, version: i16, length: usize) -> Pars
         return Err("was written on a big-endian machine, which is not read".into());
     }
     let list = schema.list(1)?;
-    // Nested fields may be mentioned again and again; as many as there are bytes are more than enough.
+    // Nested fields may be repeated; as many as there are bytes are more than enough.
     let mut reader = SchemaReader { old_unions: version < 4, left: length };
     (0..list.len).map(|at| reader.field(list.table(at)?, 0)).collect()
 }
@@ -68,7 +68,7 @@ pub(super) fn fields(schema: FlatTable<'_>, version: i16, length: usize) -> Pars
 struct SchemaReader {
     /// Before version 5 a union had a buffer for what is missing.
     old_unions: bool,
-    /// How many more fields are looked at.
+    /// Number of fields that may still be read.
     left: usize,
 }
 
@@ -95,7 +95,7 @@ impl SchemaReader {
         Ok(ArrowField { name: field.text(0)?.to_string(), layout, takes })
     }
 
-    /// How a type is laid out, and what it takes without its children.
+    /// The layout of a type, and what it takes without its children.
     fn layout(&self, field: FlatTable<'_>, children: &[ArrowField]) -> Parsed<(ArrowLayout, BufferCounts)> {
         let kind = field.u8(2)?;
         let details = || field.table(3)?.ok_or_else(|| "names a column without a type".to_string());
@@ -109,7 +109,7 @@ impl SchemaReader {
                 size @ 0..=2 => (ArrowLayout::Floats(2 << size), 2),
                 size => return Err(format!("names a float of unknown size, number {size}")),
             },
-            // Bytes are read as text if that is what they are.
+            // Bytes are read as text if they are UTF-8.
             4 | 5 => (ArrowLayout::Texts(4), 3),
             19 | 20 => (ArrowLayout::Texts(8), 3),
             6 => (ArrowLayout::Bits, 2),

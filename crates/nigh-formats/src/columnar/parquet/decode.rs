@@ -74,7 +74,7 @@ impl DecodedValues {
         }
     }
 
-    /// One value after the other; also how dictionaries are written.
+    /// Plain values; dictionaries are stored like this too.
     pub fn plain(&mut self, kind: ValueKind, mut bytes: &[u8], count: usize, budget: &mut Budget) -> Parsed<()> {
         match (kind, self) {
             (ValueKind::Bool, DecodedValues::Integers(values)) => {
@@ -170,7 +170,7 @@ impl DecodedValues {
         Ok(())
     }
 
-    /// How much of the text before is repeated, then the lengths of what follows, then that.
+    /// Lengths of prefixes shared with the text before, then the suffixes.
     fn delta_texts(&mut self, bytes: &[u8], count: usize, budget: &mut Budget) -> Parsed<()> {
         let DecodedValues::Texts(texts) = self else { return Err("mixes types".into()) };
         let (repeated, bytes) = lengths(bytes, count)?;
@@ -200,14 +200,14 @@ fn fixed<const SIZE: usize>(bytes: &[u8], count: usize) -> Parsed<&[[u8; SIZE]]>
     bytes.as_chunks().0.get(..count).ok_or_else(|| short(bytes.len(), count))
 }
 
-/// Bytes behind their length, and what follows.
+/// Bytes after their length, and the rest.
 pub(super) fn behind_length(bytes: &[u8]) -> Parsed<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or("ends before a length")?;
     let length = u32::from_le_bytes(*length) as usize;
     rest.split_at_checked(length).ok_or_else(|| format!("claims {length} bytes where {} are left", rest.len()))
 }
 
-/// All first bytes, then all second bytes, ...: brought together again.
+/// Joins values that are stored as all first bytes, then all second bytes, ...
 fn joined<const SIZE: usize>(bytes: &[u8]) -> Vec<u8> {
     let count = bytes.len() / SIZE;
     (0..count).flat_map(|at| (0..SIZE).map(move |part| bytes[part * count + at])).collect()
@@ -244,7 +244,7 @@ impl<'a> Hybrid<'a> {
     /// The first `count` numbers.
     pub fn each(self, count: usize, mut visit: impl FnMut(u32) -> Parsed<()>) -> Parsed<()> {
         let mut left = count;
-        // Numbers of no bits need no bytes.
+        // Numbers of zero bits need no bytes.
         if self.width == 0 {
             return (0..left).try_for_each(|_| visit(0));
         }
@@ -294,7 +294,7 @@ fn unpack_bits(bytes: &[u8], width: u32, count: usize, mut visit: impl FnMut(u64
     Ok(())
 }
 
-/// Lengths that are stored as deltas, and what follows them.
+/// Lengths that are stored as deltas, and the rest.
 fn lengths(bytes: &[u8], count: usize) -> Parsed<(Vec<usize>, &[u8])> {
     let mut lengths = Vec::new();
     let rest = deltas(bytes, count, |length| {
@@ -304,7 +304,7 @@ fn lengths(bytes: &[u8], count: usize) -> Parsed<(Vec<usize>, &[u8])> {
     Ok((lengths, rest))
 }
 
-/// A first number and the difference from each to the next, in blocks of miniblocks of packed bits. Returns what follows.
+/// A first number and the difference from each to the next, in blocks of miniblocks of packed bits. Returns the rest.
 fn deltas(bytes: &[u8], count: usize, mut visit: impl FnMut(i64) -> Parsed<()>) -> Parsed<&[u8]> {
     let mut thrift = Thrift::new(bytes);
     let [block, minis, total] = [thrift.unsigned()?, thrift.unsigned()?, thrift.unsigned()?];

@@ -1,4 +1,4 @@
-//! The end of a Parquet file: which columns there are, and where the values of each lie.
+//! The footer of a Parquet file: its columns, and where their values are stored.
 
 use super::thrift::{Thrift, ThriftField};
 use crate::columnar::source::SeekSource;
@@ -19,12 +19,12 @@ pub(in super::super) enum ValueKind {
     Text,
 }
 
-/// What the end of a file says.
+/// The footer of a file.
 #[derive(Debug)]
 pub(in super::super) struct Footer {
     pub columns: Vec<ParquetColumn>,
     pub(super) groups: Vec<RowGroup>,
-    /// How many columns are stored; one that a user sees may be several.
+    /// Number of stored columns; a nested column is stored as several.
     stored: usize,
 }
 
@@ -42,9 +42,9 @@ pub(super) struct Leaf {
     /// Its number among all that are stored.
     pub index: usize,
     pub kind: ValueKind,
-    /// The level at which a value is there; below it something is missing.
+    /// The level of a value that is present; below it something is missing.
     pub defined: u32,
-    /// Of lists, the level at which one has an item, there or not.
+    /// For lists, the level of an item, missing or not.
     pub item: Option<u32>,
 }
 
@@ -100,7 +100,7 @@ impl Footer {
         Ok(Footer { columns, groups, stored })
     }
 
-    /// Every chunk lies between the first magic and the footer.
+    /// Every chunk is between the first magic and the footer.
     fn check(&self, end: u64) -> Parsed<()> {
         for (number, group) in self.groups.iter().enumerate() {
             if group.chunks.len() != self.stored {
@@ -172,7 +172,7 @@ impl ColumnChunk {
         if elsewhere || !described {
             return Err("names values in another file, which are not read".into());
         }
-        // The dictionary comes first where there is one; 0 is how some say that there is none.
+        // The dictionary comes first where there is one; some writers use 0 for none.
         if (1..chunk.start).contains(&dictionary) {
             chunk.start = dictionary;
         }
@@ -253,7 +253,7 @@ impl<'a> SchemaElement<'a> {
         self.logical == Some(3) || self.converted == Some(3) || self.repetition == REPEATED
     }
 
-    /// What a value of it is, or the name of what is not read.
+    /// The type of its values, or the name of a type that is not read.
     fn kind(&self) -> Result<ValueKind, String> {
         let not_read = match (self.logical, self.converted) {
             (Some(5), _) | (_, Some(5)) => "decimal",
@@ -285,7 +285,7 @@ impl<'a> SchemaElement<'a> {
             (Some(3), _) => Err("timestamp (INT96)".into()),
             (Some(4), _) => Ok(ValueKind::Float),
             (Some(5), _) => Ok(ValueKind::Double),
-            // Old writers do not say that their bytes are text.
+            // Old writers do not mark bytes as text.
             (Some(6), _) => Ok(ValueKind::Text),
             (Some(7), _) if self.logical == Some(15) && self.width == 2 => Ok(ValueKind::Half),
             (Some(7), _) => Err(format!("bytes of length {}", self.width)),
@@ -306,7 +306,7 @@ struct Parent {
 /// Nothing sensible nests deeper; a list takes two levels.
 const MAX_LEVELS: usize = 64;
 
-/// Walks the tree and keeps its first level, and how many leaves there are. No call goes as deep as the tree.
+/// Walks the tree and keeps its first level, and how many leaves there are. It does not recurse.
 fn columns(elements: &[SchemaElement<'_>]) -> Parsed<(Vec<ParquetColumn>, usize)> {
     let (root, elements) = elements.split_first().ok_or("names no columns")?;
     let mut parents = vec![Parent { left: root.children, defined: 0, repeated: 0, item: None }];

@@ -21,7 +21,7 @@ pub(super) struct ParquetBatches {
     budget: Budget,
     groups: std::vec::IntoIter<RowGroup>,
     columns: Vec<ColumnReader>,
-    /// Rows of the group at hand that are still to come.
+    /// Rows of the current group that are still to be read.
     left: u64,
     next_row: usize,
 }
@@ -37,7 +37,7 @@ impl ParquetBatches {
         Ok(ParquetBatches { budget: Budget::new(&source), source, groups, columns: readings, left: 0, next_row: 1 })
     }
 
-    /// Turns to the next group with rows.
+    /// Moves to the next group with rows.
     fn next_group(&mut self) -> Parsed<bool> {
         while self.left == 0 {
             for column in &self.columns {
@@ -82,7 +82,7 @@ struct ColumnReader {
     name: String,
     leaf: Leaf,
     pages: Option<Pages>,
-    /// Values of the chunk that are still to come.
+    /// Values of the chunk that are still to be read.
     left: u64,
     dictionary: Option<DecodedValues>,
     /// Decoded and not taken yet, from `taken` on.
@@ -95,7 +95,7 @@ struct ColumnReader {
 #[derive(Default)]
 struct Lists {
     width: Option<usize>,
-    /// The length so far of the row that is not known to have ended.
+    /// The length so far of a row that may continue.
     open: Option<usize>,
 }
 
@@ -130,7 +130,7 @@ impl ColumnReader {
         }
     }
 
-    /// Reads on until there is a row.
+    /// Reads pages until there is a row.
     fn fill(&mut self, source: &mut SeekSource, budget: &mut Budget, row: usize) -> Parsed<()> {
         while self.ready() == 0 {
             if self.left == 0 {
@@ -150,12 +150,12 @@ impl ColumnReader {
     /// At the end of a group nothing may be left over.
     fn finish(&self, row: usize) -> Parsed<()> {
         let all = self.left == 0 && self.ready() == 0;
-        if all { Ok(()) } else { Err(self.wrong(format!("goes on behind row {}, the last of its group", row - 1))) }
+        if all { Ok(()) } else { Err(self.wrong(format!("continues after row {}, the last of its group", row - 1))) }
     }
 
     fn read_page(&mut self, page: &Page, budget: &mut Budget, row: usize) -> Parsed<()> {
         if page.kind == PageKind::Dictionary {
-            // Every entry takes a byte at least, but for truth values, which have no dictionary.
+            // Every entry takes a byte at least, except booleans, which have no dictionary.
             if page.count > page.bytes.len() as u64 || self.dictionary.is_some() {
                 return Err(self.wrong(format!("a dictionary of {} entries is out of place", page.count)));
             }
@@ -241,7 +241,7 @@ impl ColumnReader {
             list.open = list.open.map(|length| length + 1);
             Ok(())
         })?;
-        // The last row of a chunk ends with it; of a page it may go on.
+        // The last row of a chunk ends with it; the last row of a page may continue.
         if self.left == 0
             && let Some(length) = self.list.open.take()
         {

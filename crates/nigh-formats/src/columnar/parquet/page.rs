@@ -1,4 +1,4 @@
-//! Pages, the pieces in which the values of a column lie, each behind a header of its own.
+//! Pages: the pieces of a column, each with a header.
 
 use super::footer::ColumnChunk;
 use super::thrift::{SHORT, Thrift};
@@ -9,22 +9,22 @@ use crate::columnar::unpack::{Codec, unpack};
 /// Headers are tens of bytes; with the extremes of long texts they may be more.
 const WINDOWS: [u64; 2] = [1 << 10, 1 << 20];
 
-/// A page, unpacked.
+/// A decompressed page.
 #[derive(Debug)]
 pub(super) struct Page {
     pub kind: PageKind,
-    /// Values, also those that are missing.
+    /// Number of values, including missing ones.
     pub count: u64,
     pub encoding: i64,
     /// Levels and values.
     pub bytes: Vec<u8>,
 }
 
-/// How the levels of a page lie before its values.
+/// How levels are stored before the values of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageKind {
     Dictionary,
-    /// Each behind its length; and whether each is in today's encoding.
+    /// Each after its length; and whether each has the current encoding.
     First {
         repetition: bool,
         definition: bool,
@@ -36,7 +36,7 @@ pub(super) enum PageKind {
     },
 }
 
-/// What the header of a page says.
+/// The header of a page.
 #[derive(Debug, Default)]
 struct PageHeader {
     kind: i64,
@@ -66,7 +66,7 @@ impl PageHeader {
                     match field.id {
                         1 => header.count = field.size()?,
                         2 => header.encoding = field.integer()?,
-                        // Of a dictionary this is whether it is sorted, and no number.
+                        // In a dictionary this field says whether it is sorted.
                         3 if header.kind == 0 => header.level_encodings[0] = field.integer()?,
                         4 if header.kind == 0 => header.level_encodings[1] = field.integer()?,
                         _ => {}
@@ -118,7 +118,7 @@ impl Pages {
         Ok(None)
     }
 
-    /// The page at hand, unless it is of a kind that holds no values.
+    /// The next page, unless it is of a kind without values.
     fn read(&mut self, source: &mut SeekSource) -> Parsed<Option<Page>> {
         let (header, length) = self.header(source)?;
         self.at += length as u64;

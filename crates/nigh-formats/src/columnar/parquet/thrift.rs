@@ -1,4 +1,4 @@
-//! Thrift's compact protocol, in which Parquet describes itself.
+//! Thrift's compact protocol, the encoding of Parquet's metadata.
 
 use crate::Parsed;
 
@@ -19,13 +19,13 @@ const SET: u8 = 10;
 const MAP: u8 = 11;
 pub(super) const STRUCT: u8 = 12;
 
-/// What is left to be read.
+/// The bytes still to be read.
 pub(super) struct Thrift<'a> {
     rest: &'a [u8],
     depth: usize,
 }
 
-/// A field of a struct, to be read or passed over.
+/// A field of a struct, to be read or skipped.
 pub(super) struct ThriftField<'t, 'a> {
     pub id: i64,
     kind: u8,
@@ -33,7 +33,7 @@ pub(super) struct ThriftField<'t, 'a> {
     read: &'t mut bool,
 }
 
-/// What a description that ends early is answered with; a longer piece of the file may help.
+/// The problem with metadata that end early; a longer piece of the file may help.
 pub(super) const SHORT: &str = "ends within its description";
 
 impl<'a> Thrift<'a> {
@@ -41,12 +41,12 @@ impl<'a> Thrift<'a> {
         Thrift { rest: bytes, depth: 0 }
     }
 
-    /// What follows what was read.
+    /// The bytes after those that were read.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Shows every field of a struct to `visit`; those that it does not read are passed over.
+    /// Shows every field of a struct to `visit`; those that it does not read are skipped.
     pub fn fields(&mut self, mut visit: impl FnMut(ThriftField<'_, 'a>) -> Parsed<()>) -> Parsed<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -59,7 +59,7 @@ impl<'a> Thrift<'a> {
             if kind == 0 {
                 break;
             }
-            // Small steps from one field to the next share the byte of the type.
+            // Small steps from one field to the next are stored in the byte of the type.
             id = if head >> 4 == 0 { self.signed()? } else { id + i64::from(head >> 4) };
             let mut read = false;
             visit(ThriftField { id, kind, thrift: self, read: &mut read })?;
@@ -146,7 +146,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// Passes over an item of a list; a truth value takes a byte there.
+    /// Skips an item of a list; a boolean takes a byte there.
     fn item(&mut self, kind: u8) -> Parsed<()> {
         self.skip(if kind == TRUE || kind == FALSE { BYTE } else { kind })
     }

@@ -21,7 +21,7 @@ const PAGE: usize = 1 << 17;
 /// A page of long texts ends earlier.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// Where the pages of a column of a group lie.
+/// The pages of a column of a group.
 struct WrittenChunk {
     start: usize,
     rows: usize,

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What stands beside the arrays.
+/// What is stored beside the arrays.
 #[derive(Debug, Serialize, Deserialize)]
 struct CacheHeader {
-    /// Of the files that were converted: other files, other cache.
+    /// Of the files that were converted.
     fingerprint: String,
     /// Of the arrays below.
     checksum: String,
@@ -32,7 +32,7 @@ struct CacheHeader {
 struct SampleHeader {
     nodes: usize,
     features: FeatureKind,
-    /// `null` when nodes are called by their numbers.
+    /// `null` when nodes are named by their numbers.
     ids: Option<Vec<String>>,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result
     atomic::write(path, &arrays.with_note("nigh", &header).to_bytes()).map_err(Error::io(path))
 }
 
-/// Reads what `write` wrote; `None` if it is not there, of other files, or damaged: then it is made again.
+/// Reads what `write` wrote; `None` if it does not exist, is of other files, or is damaged: then it is written again.
 pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
     let bytes = std::fs::read(path).ok()?;
     let header: CacheHeader = serde_json::from_str(read_notes(&bytes).ok()?.get("nigh")?).ok()?;

@@ -11,7 +11,7 @@ use std::path::Path;
 /// The file behind each name.
 const FILES: [(&str, &str); 2] = [("coauthor-cs", "ms_academic_cs.npz"), ("coauthor-physics", "ms_academic_phy.npz")];
 
-/// More columns than this are not allocated on the word of a header; the widest of the paper has 8,415.
+/// A header that announces more columns is refused; the widest of the paper has 8,415.
 const MAX_COLUMNS: usize = 1 << 20;
 
 /// Reads `coauthor-cs` or `coauthor-physics` from its folder.
@@ -48,7 +48,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Dataset> {
         Dataset::from_graph(name, graph).with_labels(&labels, (0..classes).map(|c| c.to_string()).collect());
     dataset.samples[0].features = features;
     dataset.paper_defaults = PaperDefaults { per_class: Some([20, 30, 0]), ..PaperDefaults::default() };
-    // Both directions are listed, so duplicates say nothing.
+    // Both directions are listed, so duplicates mean nothing.
     dataset.notes = cleaning_notes(Cleaning { duplicates: 0, ..cleaning });
     Ok(dataset)
 }

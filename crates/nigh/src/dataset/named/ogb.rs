@@ -13,7 +13,7 @@ use nigh_formats::pickle::numpy::NumpyArray;
 use nigh_formats::torch;
 use std::path::{Path, PathBuf};
 
-/// A file of a few bytes may announce this many nodes; more must have edges to show for it.
+/// A file of a few bytes may announce this many nodes; more are accepted only with edges.
 const FREE_NODES: usize = 1 << 20;
 
 /// Reads a link dataset from a folder. Its graph holds the training edges only.

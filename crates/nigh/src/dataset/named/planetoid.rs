@@ -13,7 +13,7 @@ use nigh_formats::pickle::{Pickle, ValueId};
 use nigh_formats::{Parsed, read_bounded};
 use std::path::{Path, PathBuf};
 
-/// The public split validates with as many nodes behind the training part.
+/// The public split validates with this many nodes after the training part.
 const VALIDATION: usize = 500;
 
 /// Reads `cora`, `citeseer` or `pubmed` from a folder, with the public split.
@@ -163,7 +163,7 @@ fn neighbours(pickle: &Pickle<'_>, root: ValueId) -> Parsed<Vec<Vec<u32>>> {
     Ok(lists.into_iter().flatten().collect())
 }
 
-/// Node numbers, one per line, each behind the nodes that are listed elsewhere.
+/// Numbers of test nodes, one per line; they follow the numbers of all other nodes.
 fn read_test_index(path: &Path, num_listed: usize, num_nodes: usize) -> Result<Vec<u32>> {
     let bytes = read_bounded(path)?;
     let mut seen = vec![false; num_nodes];
@@ -188,7 +188,7 @@ fn read_test_index(path: &Path, num_listed: usize, num_nodes: usize) -> Result<V
     Ok(nodes)
 }
 
-/// The graph behind the lists, and what was tidied away.
+/// The graph of the lists, and remarks on what was cleaned.
 fn tidied(mut lists: Vec<Vec<u32>>) -> Result<(Graph, Vec<String>)> {
     let n = lists.len();
     let (mut repeated, mut loops) = (0, 0);

@@ -13,7 +13,7 @@ use std::path::Path;
 /// Only components of more nodes are graphs.
 const TOO_SMALL: usize = 10;
 
-/// Of a node-link file only what we need; the rest is skipped as it is read.
+/// The part of a node-link file that is needed; the rest is skipped.
 #[derive(Deserialize)]
 struct PpiGraph {
     nodes: Vec<PpiNode>,
@@ -107,7 +107,7 @@ fn read_rows(folder: &Path, nodes: &[PpiNode]) -> Result<Matrix> {
             let problem = format!("node {id} has row {row}, but ppi-feats.npy has {num_rows} rows");
             return Err(Error::file(&path, problem));
         }
-        // Otherwise one long row for very many nodes would fill the memory.
+        // One long row for very many nodes would fill the memory.
         if std::mem::replace(&mut taken[row as usize], true) {
             return Err(Error::file(&path, format!("node {id} has row {row}, like another node")));
         }

@@ -14,11 +14,11 @@ pub struct NamedDataset {
     pub name: &'static str,
     /// A line about it.
     pub about: &'static str,
-    /// The files that must be there.
+    /// The files that the reader needs.
     pub files: &'static [DatasetFile],
-    /// Where everyone can fetch them; the terms are those of that place.
+    /// Where they are published; the terms are those of that place.
     pub origin: Origin,
-    /// What is done to the data before anyone learns from them.
+    /// How the data are cleaned before training.
     pub cleaning: &'static str,
     /// Table 1 of the paper, if it is there.
     pub paper: Option<Counts>,
@@ -27,7 +27,7 @@ pub struct NamedDataset {
     pub(super) read: fn(&Path) -> Result<Dataset>,
 }
 
-/// One file of a dataset, as its origin has it.
+/// One file of a dataset, as it is published.
 #[derive(Debug)]
 pub struct DatasetFile {
     /// Below the folder of the dataset.
@@ -63,7 +63,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Measured.
+    /// The counts of a dataset that was loaded.
     pub fn of(dataset: &Dataset) -> Counts {
         let features = &dataset.samples[0].features;
         Counts {
@@ -348,7 +348,7 @@ pub const REGISTRY: &[NamedDataset] = &[
     NamedDataset {
         name: "ogbl-ppa",
         about: "associations of proteins, 58 species as features, the split of OGB",
-        // No copy was at hand to take checksums from; the reader checks counts against the files' own.
+        // Checksums are unknown; the reader checks counts against the files' own.
         files: &[],
         origin: Origin::Archive("https://snap.stanford.edu/ogb/data/linkproppred/ppassoc.zip"),
         cleaning: "features divided by max(row sum, 1); the graph holds the training edges",
@@ -386,7 +386,7 @@ impl NamedDataset {
         Ok(dataset)
     }
 
-    /// Where the converted copy is kept.
+    /// The path of the converted copy.
     pub fn compact(&self, folders: &Folders) -> Option<PathBuf> {
         folders.cache().map(|cache| cache.join("compact").join(format!("{}.nigh", self.name)))
     }

@@ -80,7 +80,7 @@ impl Export<'_> {
     }
 
     /// A table over all graphs, with a column for the graph if there are several. `rows` writes those of one graph,
-    /// each behind the start that it is given.
+    /// each after the start that it is given.
     fn table(
         &mut self,
         name: &'static str,
@@ -161,7 +161,7 @@ impl Export<'_> {
         })
     }
 
-    /// A split that comes with the data is one of the only graph.
+    /// A published split is of a single graph.
     fn split(&mut self) -> Result<()> {
         let (Some(given), sample) = (&self.dataset.fixed_split, &self.dataset.samples[0]) else { return Ok(()) };
         match given {

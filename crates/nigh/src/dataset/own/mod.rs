@@ -2,14 +2,16 @@
 
 mod edge_list;
 mod export;
+mod node_files;
 mod node_link;
 mod nodes;
 
 pub use self::edge_list::{EdgeColumns, read_pairs};
-pub use self::nodes::NodeColumns;
+pub use self::node_files::NodeColumns;
 
 use self::edge_list::{EdgeList, ListedEdges};
-use self::nodes::{NodeRows, Nodes};
+use self::node_files::NodeRows;
+use self::nodes::Nodes;
 use super::{Dataset, Features, Ids, Sample, cleaning_notes, names};
 use crate::display::{abbreviate, pluralize};
 use crate::error::{Error, Result};
@@ -20,7 +22,7 @@ use nigh_formats::{Format, Texts, scipy};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// What a user says about files of their own.
+/// A user's files beside the edges, and which of their columns is what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InputFiles {
     /// Which column of the table of edges is what.
@@ -46,9 +48,9 @@ impl Dataset {
         let (listed, features, labels) = {
             let lookup = list.ids.lookup();
             let is_node = |name: &str| lookup.find(name).is_some();
-            let read_ids = |path: &PathBuf| nodes::read_ids(path, &input.node_columns, &is_node);
-            let read_features = |path: &PathBuf| nodes::read_features(path, &input.node_columns, &is_node);
-            let read_labels = |path: &PathBuf| nodes::read_labels(path, &input.node_columns, &is_node);
+            let read_ids = |path: &PathBuf| node_files::read_ids(path, &input.node_columns, &is_node);
+            let read_features = |path: &PathBuf| node_files::read_features(path, &input.node_columns, &is_node);
+            let read_labels = |path: &PathBuf| node_files::read_labels(path, &input.node_columns, &is_node);
             (
                 input.nodes.as_ref().map(read_ids).transpose()?,
                 input.features.as_ref().map(read_features).transpose()?,
@@ -136,7 +138,7 @@ impl Dataset {
     }
 }
 
-/// That edges lose their direction, unless they have none.
+/// A remark that edges lose their direction, unless they have none.
 fn direction(cleaning: Cleaning, num_edges: usize, directed: Option<bool>) -> Option<String> {
     let one_way = num_edges - cleaning.both_ways;
     match (directed, cleaning.both_ways) {
@@ -185,7 +187,7 @@ fn adjacency(path: &Path, matrix: SparseEntries) -> Result<EdgeList> {
         return Err(Error::file(path, format!("is {rows} × {cols}; the adjacency matrix of a graph is square")));
     }
     let mut list = EdgeList { ids: Ids::Numbers(rows), ..EdgeList::default() };
-    // One triangle says that the other is the same.
+    // A stored triangle stands for both.
     list.directed = matrix.symmetric.then_some(false);
     let (mut edges, mut weights) = (matrix.entries, Vec::new());
     if let Some(mut values) = matrix.values {
@@ -220,8 +222,8 @@ struct OneGraph {
 }
 
 impl EdgeList {
-    /// Gives every node the number of its row: ids from zero up to the number of rows count them, others ascend with
-    /// them. Names have no order.
+    /// Gives every node the number of its row: ids below the number of rows are row numbers, other integers are taken in
+    /// ascending order. Names have no order.
     fn number_by_order(&mut self, rows: &NodeRows<Features>) -> Result<Option<String>> {
         match &self.ids {
             Ids::Numbers(_) => {}

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::BufReader;
 use std::path::Path;
 
-/// A graph as it stands in a file.
+/// The content of a file.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct NodeLink {
     /// In the order of the list, also those without a link.
@@ -18,8 +18,8 @@ pub(crate) struct NodeLink {
     pub weights: Option<Vec<f32>>,
 }
 
-/// Reads a graph; `weight` names the attribute of links that is one, `weight` if not said. Whatever else the file says
-/// is skipped as it is read.
+/// Reads a graph; `weight` names the attribute of links that is one, `weight` by default. Everything else is
+/// skipped.
 pub(crate) fn read(path: &Path, weight: Option<&str>) -> Result<NodeLink> {
     let source = BufReader::with_capacity(1 << 18, compressed::open(path)?);
     let mut json = serde_json::Deserializer::from_reader(source);
@@ -62,7 +62,7 @@ pub(crate) fn read(path: &Path, weight: Option<&str>) -> Result<NodeLink> {
     Ok(read)
 }
 
-/// Links as they stand in a file.
+/// The list of links.
 #[derive(Default)]
 struct ListedLinks {
     ends: Vec<[String; 2]>,
@@ -117,7 +117,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     }
 }
 
-/// A list of such things.
+/// A list of objects.
 struct ListOf<S>(S);
 
 impl<'de, S: DeserializeSeed<'de> + Copy> DeserializeSeed<'de> for ListOf<S> {
@@ -211,7 +211,7 @@ impl<'de> Visitor<'de> for LinkObject<'_> {
     }
 }
 
-/// A text or a whole number.
+/// A text or an integer.
 struct IdValue;
 
 impl<'de> DeserializeSeed<'de> for IdValue {

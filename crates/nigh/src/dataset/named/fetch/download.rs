@@ -1,4 +1,4 @@
-//! One file over HTTP, in as many pieces as it takes.
+//! One file over HTTP, resumed as often as necessary.
 
 use super::{FetchObserver, Trouble};
 use crate::error::{Error, Result};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use ureq::http::Response;
 use ureq::{Agent, Body, Timeout};
 
-/// A connection that brought this much was worth its while: the next may fail as often as the first.
+/// A connection that brought this many bytes resets the count of failures.
 const WORTHWHILE: u64 = 1 << 16;
 
-/// How long to wait for others.
+/// Time limits and pauses.
 #[derive(Debug, Clone)]
 pub(super) struct Patience {
     /// Before each further attempt.
@@ -50,10 +50,10 @@ impl Patience {
     }
 }
 
-/// A file that is to come.
+/// A file to be downloaded.
 pub(super) struct Download<'a> {
     pub address: &'a str,
-    /// What to call it.
+    /// Its name, for messages.
     pub name: &'a str,
     /// Where its bytes are collected.
     pub partial: &'a Path,
@@ -61,15 +61,15 @@ pub(super) struct Download<'a> {
     pub length: Option<u64>,
     /// No file may be longer.
     pub limit: u64,
-    /// What to do if it can't be had.
+    /// What to do if the download fails.
     pub remedy: String,
 }
 
-/// What was learnt on the way.
+/// What is known during a download.
 struct State {
     /// How long the file is.
     total: Option<u64>,
-    /// Whether anyone has answered.
+    /// Whether a server has answered.
     answered: bool,
     /// Whether the bytes of an earlier run are still part of it.
     resumed: bool,
@@ -110,17 +110,17 @@ impl Download<'_> {
         Error::Fetch { address: self.address.to_string(), problem: problem.into(), remedy: self.remedy.clone() }
     }
 
-    /// How much is here.
+    /// Number of bytes that have arrived.
     fn present(&self) -> u64 {
         self.partial.metadata().map_or(0, |about| about.len())
     }
 
-    /// Throws away what is here.
+    /// Discards the bytes that have arrived.
     fn discard(&self) -> std::result::Result<(), Trouble> {
         std::fs::remove_file(self.partial).map_err(|error| Trouble::Here(Error::io(self.partial)(error)))
     }
 
-    /// One request, for all that is missing.
+    /// One request for all missing bytes.
     fn attempt(
         &self,
         agent: &Agent,
@@ -140,7 +140,7 @@ impl Download<'_> {
         let status = response.status();
         let range = content_range(&response);
         let (start, total) = match (status.as_u16(), present) {
-            // All of it, whatever was asked for.
+            // The whole file, whatever range was requested.
             (200, _) => (0, response.body().content_length()),
             (206, 1..) => match range {
                 Some(Range { start: Some(start), total })
@@ -152,11 +152,11 @@ impl Download<'_> {
                 }
                 _ => {
                     self.discard()?;
-                    return Err(Trouble::Passing("another part was sent than the one asked for".into()));
+                    return Err(Trouble::Passing("another part was sent than the one requested".into()));
                 }
             },
             (416, 1..) => {
-                // Nothing is missing, or what is here is of another file.
+                // Nothing is missing, or the bytes are those of another file.
                 if range.is_some_and(|range| range.total == Some(present)) && state.total.is_none() {
                     return Ok(());
                 }
@@ -179,7 +179,7 @@ impl Download<'_> {
         self.receive(response, start, state.total, observer)
     }
 
-    /// Appends what comes to what is here; never more than was announced.
+    /// Appends the body, never more than was announced.
     fn receive(
         &self,
         response: Response<Body>,
@@ -205,7 +205,7 @@ impl Download<'_> {
             };
             if count as u64 > most - present {
                 self.discard()?;
-                return Err(Trouble::Lasting(format!("goes on behind the {most} bytes that it should have")));
+                return Err(Trouble::Lasting(format!("continues after the {most} bytes that it should have")));
             }
             if count == 0 {
                 break;
@@ -220,7 +220,7 @@ impl Download<'_> {
     }
 }
 
-/// Why there was no answer. Who was never reached is not tried again: people without a network should not wait.
+/// Why there was no answer. A server that was never reached is not tried again, so that users without a network need not wait.
 fn unanswered(error: ureq::Error, agent: &Agent, reached: bool) -> Trouble {
     use ureq::Error as Http;
     let broke = |io: &std::io::Error| {

@@ -1,17 +1,17 @@
-//! One process at a time.
+//! A lock between processes.
 
 use crate::error::{Error, Result};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// Held until it is dropped. The system lets go of it when its process ends, however it ends.
+/// Held until it is dropped. The system releases it when the process ends.
 pub(super) struct Lock {
     path: PathBuf,
     _file: File,
 }
 
 impl Lock {
-    /// Waits for its turn, and says so.
+    /// Waits until the lock is free; calls `waiting` if it is not.
     pub fn take(path: &Path, mut waiting: impl FnMut()) -> Result<Lock> {
         loop {
             // It stays empty, so there is nothing to truncate.
@@ -36,7 +36,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while it is held: who waits for it notices, and takes the next.
+        // Removed while it is held: a waiting process notices and creates a new one.
         let _ = std::fs::remove_file(&self.path);
     }
 }

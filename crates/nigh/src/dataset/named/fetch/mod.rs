@@ -1,7 +1,7 @@
-//! Datasets from their public origin: whole and checked, or not at all.
+//! Downloads of public datasets. A file appears when it is complete and its checksum is right.
 //!
-//! Everything arrives under another name (`FILE.partial`, `NAME.zip.partial`) and is moved in place when its checksum
-//! is right. The next run goes on with what a killed one left behind.
+//! Downloads have another name (`FILE.partial`, `NAME.zip.partial`) until they are checked. The next run resumes what a
+//! killed one left behind.
 
 mod download;
 mod lock;
@@ -29,15 +29,15 @@ pub const MIRROR: &str = "NIGH_ORIGIN";
 /// No archive may be longer, nor what is unpacked from one.
 const LIMIT: u64 = 8 << 30;
 
-/// What is told while a dataset arrives. `()` hears nothing.
+/// Receives the progress of a download. `()` ignores it.
 pub trait FetchObserver {
     /// A remark for the user.
     fn note(&mut self, _text: &str) {}
 
-    /// So many bytes of a file are here, of `total` where that is known.
+    /// So many bytes of a file have arrived, of `total` where that is known.
     fn progress(&mut self, _file: &str, _bytes: u64, _total: Option<u64>) {}
 
-    /// A file is here, whole and checked.
+    /// A file is complete and checked.
     fn finished(&mut self, _file: &str, _bytes: u64) {}
 }
 
@@ -54,20 +54,20 @@ pub struct Fetch {
 /// Where a dataset is after it was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched {
-    /// It was here before.
+    /// It existed before.
     Here(PathBuf),
     /// It was fetched, so many bytes of it.
     New(PathBuf, u64),
 }
 
-/// Something that went wrong on the way.
+/// A problem with a download.
 #[derive(Debug)]
 enum Trouble {
-    /// May be gone next time.
+    /// Another attempt may succeed.
     Passing(String),
-    /// Will be the same next time.
+    /// Another attempt would fail as well.
     Lasting(String),
-    /// Is ours.
+    /// A problem of this machine.
     Here(Error),
 }
 
@@ -101,7 +101,7 @@ impl Fetch {
         }
     }
 
-    /// Downloads again what is here already.
+    /// Downloads files again that exist already.
     pub fn again(self) -> Fetch {
         Fetch { force: true, ..self }
     }
@@ -123,7 +123,7 @@ impl Fetch {
     }
 
     /// Fetches a dataset into the target folder, unless one of the folders has it. Several processes may try at once:
-    /// one downloads, the others wait and then find it here.
+    /// one downloads, the others wait and then find the files.
     pub fn run(&self, known: &NamedDataset, folders: &Folders, observer: &mut dyn FetchObserver) -> Result<Fetched> {
         if let Some(folder) = self.here(known, folders) {
             return Ok(Fetched::Here(folder));
@@ -151,7 +151,7 @@ impl Fetch {
             Address::Archive(address) => fetching.archive(&address, root),
         };
         let bytes = result.inspect_err(|_| {
-            // Only if it is empty: files that are complete, or begun, are for the next run.
+            // Only if it is empty: complete and partial files are for the next run.
             let _ = std::fs::remove_dir(&folder);
         })?;
         if let Some(first) = folders.find(known).filter(|first| *first != folder) {
@@ -167,7 +167,7 @@ impl Fetch {
     }
 }
 
-/// One dataset on its way.
+/// The download of one dataset.
 struct Fetching<'a> {
     fetch: &'a Fetch,
     known: &'a NamedDataset,
@@ -182,7 +182,7 @@ impl Fetching<'_> {
         std::fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder))?;
         let mut bytes = 0;
         for file in self.known.files {
-            // A run that was interrupted may have ended with this one.
+            // An interrupted run may have completed this file.
             if self.fetch.force || !has_length(&self.folder.join(file.name), file.bytes) {
                 self.file(&format!("{address}{}", file.name), file)?;
                 bytes += file.bytes;
@@ -220,7 +220,7 @@ impl Fetching<'_> {
         Ok(())
     }
 
-    /// Together; the archive is gone when its files are in place.
+    /// As one archive, which is removed when its files are in place.
     fn archive(self, address: &str, root: &Path) -> Result<u64> {
         let name = format!("{}.zip", self.known.name);
         let partial = root.join(format!("{name}.partial"));

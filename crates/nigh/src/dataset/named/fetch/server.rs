@@ -1,4 +1,4 @@
-//! A small HTTP server on loopback, as well or as ill behaved as a test wants it. The program's tests use it too.
+//! A small HTTP server on loopback, that behaves as well or as badly as a test needs. The program's tests use it too.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,18 +15,18 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a client asked for.
+/// The request of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub method: String,
     pub path: String,
-    /// The first byte, if not all were asked for.
+    /// The first byte, if not the whole file was requested.
     pub range: Option<usize>,
     /// How many requests came before.
     pub before: usize,
 }
 
-/// What it gets.
+/// An answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     head: String,
@@ -46,7 +46,7 @@ impl Server {
                     break;
                 }
                 let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
-                // A client may go away whenever it likes.
+                // A client may disconnect at any time.
                 std::thread::spawn(move || stream.and_then(|stream| serve(stream, &log, &*answer)));
             }
         });
@@ -130,12 +130,12 @@ impl Answer {
         Answer::raw(status, &[format!("Content-Length: {}", page.len())], page.as_bytes())
     }
 
-    /// A whole file, whatever was asked for.
+    /// A whole file, whatever range was requested.
     pub fn whole(bytes: &[u8]) -> Answer {
         Answer::raw("200 OK", &[format!("Content-Length: {}", bytes.len())], bytes)
     }
 
-    /// A file as it was asked for: whole, from a byte on, or not at all.
+    /// The requested part of a file.
     pub fn file(request: &Request, bytes: &[u8]) -> Answer {
         let length = bytes.len();
         match request.range {

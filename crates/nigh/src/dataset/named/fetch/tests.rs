@@ -1,4 +1,4 @@
-//! Against a server on loopback that breaks off, lies and stalls.
+//! Against a server on loopback that disconnects, lies and stalls.
 
 use super::server::{Answer, Request, Server};
 use super::*;
@@ -93,7 +93,7 @@ impl FetchObserver for Heard {
     }
 }
 
-/// A folder for data, and someone in a hurry.
+/// A folder for data, and short time limits.
 struct User {
     temporary: tempfile::TempDir,
     fetch: Fetch,
@@ -174,7 +174,7 @@ fn files_arrive_whole_and_only_once() {
     assert_eq!((&heard.finished[..], &heard.notes[..]), (&["long.bin".to_string(), "short.txt".into()][..], &[][..]));
     assert_eq!(heard.furthest, 2 * HALF as u64);
     assert_eq!(user.fetch(&one_by_one()).unwrap().0, Fetched::Here(user.path("toy")));
-    assert_eq!(server.requests().len(), 2, "nothing is asked for twice");
+    assert_eq!(server.requests().len(), 2, "nothing is requested twice");
     let again = User { fetch: user.fetch.clone().again(), ..user };
     again.gets(&one_by_one());
     assert_eq!(server.requests().len(), 4);
@@ -205,7 +205,7 @@ fn a_broken_connection_is_gone_on_with() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_gone_on_with() {
+fn what_a_killed_run_left_is_resumed() {
     let server = Server::start(right);
     let user = User::of(&server);
     user.write("toy/long.bin.partial", &long()[..HALF]);
@@ -239,7 +239,7 @@ fn a_server_without_ranges_starts_over() {
 }
 
 #[test]
-fn a_part_that_was_not_asked_for_is_not_taken() {
+fn a_part_that_was_not_requested_is_not_taken() {
     let lies = [
         Answer::raw("206 Partial Content", &["Content-Range: bytes 0-99999/100000".into()], &long()),
         Answer::raw("206 Partial Content", &["Content-Range: bytes 50000-50009/50010".into()], &long()[..10]),
@@ -269,7 +269,7 @@ fn a_wrong_checksum_is_refused_and_nothing_is_kept() {
     let user = User::of(&server);
     let address = format!("{}toy/long.bin: ", server.address());
     let error = user.refused(&one_by_one(), &[&address, &sha256(&long()), "expected", "toy/long.bin"]);
-    assert!(!error.contains("attempts"), "a wrong file is not asked for again: {error}");
+    assert!(!error.contains("attempts"), "a wrong file is not requested again: {error}");
     assert_eq!(user.files(), [""; 0]);
     assert!(!user.path("toy").exists());
 }
@@ -285,8 +285,8 @@ fn a_length_that_is_not_the_expected_one_is_refused() {
     for (answer, says) in [
         (Answer::whole(&longer), "is 100001 bytes long, expected 100000"),
         (Answer::whole(b"version https://git-lfs"), "is 23 bytes long, expected 100000"),
-        (chunked(&longer), "goes on behind the 100000 bytes"),
-        (until_closed(&longer), "goes on behind the 100000 bytes"),
+        (chunked(&longer), "continues after the 100000 bytes"),
+        (until_closed(&longer), "continues after the 100000 bytes"),
     ] {
         let server = Server::start(move |_| answer.clone());
         let user = User::of(&server);
@@ -294,7 +294,7 @@ fn a_length_that_is_not_the_expected_one_is_refused() {
         assert_eq!(user.files(), [""; 0]);
         assert_eq!(server.requests().len(), 1);
     }
-    // Without a length, what is missing is asked for.
+    // Without a length, the missing part is requested.
     for answer in [chunked(&long()), until_closed(&long()), until_closed(&long()[..HALF])] {
         let server = Server::start(move |request| match request.before {
             0 => answer.clone(),
@@ -320,7 +320,7 @@ fn an_error_of_the_server_is_named() {
 }
 
 #[test]
-fn a_server_that_falls_silent_is_asked_again() {
+fn a_server_that_stops_sending_is_tried_again() {
     let server = Server::start(|request| match request.before {
         0 => right(request).slowly(Duration::from_secs(2)),
         _ => right(request),

@@ -1,4 +1,4 @@
-//! The files of a dataset out of its archive, and nothing else.
+//! Extraction of the needed files from the archive of a dataset.
 
 use super::super::folders::LAST;
 use super::super::registry::{DatasetFile, NamedDataset};
@@ -16,11 +16,11 @@ type Result<T> = std::result::Result<T, Trouble>;
 const GROWTH: u64 = 1000;
 const GROWTH_FREE: u64 = 1 << 20;
 
-/// What to unpack, and as what.
+/// A member to be extracted, and its path.
 struct Member<'k> {
     index: usize,
     place: String,
-    /// What is known of it beforehand.
+    /// Its expected length and checksum, if known.
     file: Option<&'k DatasetFile>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn unpack(
     Ok(files)
 }
 
-/// The members that are needed. One that would leave the folder is a reason to trust none of them.
+/// The members that are needed. If one would leave the folder, none is extracted.
 fn choose<'k>(zip: &ZipArchive<BufReader<std::fs::File>>, known: &'k NamedDataset) -> Result<Vec<Member<'k>>> {
     let mut members: Vec<Member<'k>> = Vec::new();
     for index in 0..zip.len() {
@@ -89,14 +89,14 @@ fn choose<'k>(zip: &ZipArchive<BufReader<std::fs::File>>, known: &'k NamedDatase
     Ok(members)
 }
 
-/// Without a list: what `dataset::ogb` reads. The training part repeats the edges; mappings to outside ids stay packed.
+/// Without a list of files: those that `ogb` reads. The training part repeats the edges and is not needed.
 fn needed(place: &str) -> bool {
     let name = place.rsplit('/').next().unwrap_or_default();
     let visible = !name.is_empty() && !name.starts_with('.');
     visible && (place.starts_with("raw/") || place.starts_with("split/") && name != "train.pt")
 }
 
-/// Without a list: what must be there.
+/// Without a list of files: those that are required.
 const REQUIRED: [&str; 3] = [LAST, "raw/num-node-list.csv.gz", "raw/num-edge-list.csv.gz"];
 const SPLIT: [&str; 2] = ["/valid.pt", "/test.pt"];
 
@@ -138,7 +138,7 @@ fn extract(
         }
         written += count as u64;
         if written > length {
-            return Err(wrong(format!("goes on behind the {length} bytes that it claims")));
+            return Err(wrong(format!("continues after the {length} bytes that it claims")));
         }
         hash.update(&buffer[..count]);
         out.write_all(&buffer[..count]).map_err(here)?;

@@ -19,7 +19,7 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeLi
     let mut list = EdgeList { notes, ..EdgeList::default() };
     let (mut names, mut graph_names) = (Interner::default(), Interner::default());
     let (mut pieces, mut all_weights, mut of_edges) = (Vec::new(), Vec::new(), Vec::new());
-    // Whole numbers are kept as they are for as long as there is nothing else.
+    // Integers are kept as such until another type comes.
     let mut integers: Vec<[i64; 2]> = Vec::new();
     for batch in file.batches(&wanted)? {
         let Batch { first_row, columns: read } = batch?;

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use nigh_formats::table::find_column;
 use std::path::Path;
 
-/// Which column of a table is what, where the user says so: by the name in its header, or counted from one.
+/// Which column of a table of edges is what: by the name in its header, or counted from one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EdgeColumns {
     /// Ids of one end.
@@ -45,7 +45,7 @@ impl TablePlace<'_> {
 }
 
 impl EdgeLayout {
-    /// From what the user says, the words of the header and the number of columns.
+    /// From the settings of the user, the header and the number of columns.
     pub(super) fn new(
         place: TablePlace<'_>,
         columns: &EdgeColumns,
@@ -87,7 +87,7 @@ impl EdgeLayout {
         let rest: Vec<usize> =
             (0..width).filter(|at| ![Some(source), Some(target), weight, graph].contains(&Some(*at))).collect();
         match (header, &rest[..]) {
-            // Without a header there is no word against it.
+            // Without a header, a third column is a weight.
             (None, &[third]) if weight.is_none() && columns.source.is_none() && columns.target.is_none() => {
                 weight = Some(third);
             }
@@ -140,7 +140,7 @@ const TARGET_WORDS: &[&str] = &[
     "destination",
 ];
 
-/// Whether a first line names its columns, by what it says and by what the second says.
+/// Whether a first line is a header, judged by itself and by the second line.
 pub(super) fn is_header(first: &[String], second: Option<&[String]>, columns: &EdgeColumns) -> bool {
     let given = [&columns.source, &columns.target, &columns.weight, &columns.graph];
     let named = |field: &String| given.into_iter().flatten().any(|name| name.eq_ignore_ascii_case(field));

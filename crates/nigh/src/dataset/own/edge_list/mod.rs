@@ -20,29 +20,29 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What an edge list says.
+/// The content of an edge list.
 #[derive(Debug, Default)]
 pub(crate) struct EdgeList {
-    /// Of every node that is mentioned: whole numbers ascend, names come in the order of their first mention.
+    /// Of every node: integers ascend, names are in the order of their first mention.
     pub ids: Ids,
     pub edges: ListedEdges,
-    /// What was tidied so far.
+    /// What was cleaned so far.
     pub tidied: Cleaning,
     /// Names of graphs, and the number of one per edge, if there are several.
     pub graphs: Option<(Texts, Vec<Vec<u32>>)>,
-    /// Whether the file lists its nodes in an order of their own.
+    /// Whether the file lists its nodes, which gives them an order.
     pub ordered: bool,
     /// Whether edges have a direction, if the file says so.
     pub directed: Option<bool>,
     pub notes: Vec<String>,
 }
 
-/// Edges on their way to a graph.
+/// Edges that were read.
 #[derive(Debug)]
 pub(crate) enum ListedEdges {
     /// In pieces, as they were read; with a weight per edge, or without any.
     Pieces(Vec<Vec<[u32; 2]>>, Vec<Vec<f32>>),
-    /// A graph already.
+    /// As a graph.
     Built(Graph, Cleaning),
 }
 
@@ -60,7 +60,7 @@ impl ListedEdges {
         }
     }
 
-    /// Every end by its place. Returns what had been tidied so far.
+    /// Renumbers the nodes. Returns what was cleaned so far.
     pub fn renumber(&mut self, places: &[u32]) -> Cleaning {
         let mut tidied = Cleaning::default();
         if let ListedEdges::Built(graph, cleaning) = self {
@@ -143,7 +143,7 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
     Ok(list)
 }
 
-/// Whether the names of the first line stand nowhere else, as those of a header do.
+/// Whether the names of the first line occur nowhere else, as those of a header do.
 fn first_is_apart(list: &EdgeList) -> bool {
     let (Ids::Names(_), ListedEdges::Pieces(pieces, _)) = (&list.ids, &list.edges) else { return false };
     let mut edges = pieces.iter().flatten().peekable();
@@ -151,7 +151,7 @@ fn first_is_apart(list: &EdgeList) -> bool {
     edges.peek().is_some() && !edges.any(|edge| edge.iter().any(|end| first.contains(end)))
 }
 
-/// Words that name nodes further down were no header after all.
+/// Whether a supposed header names nodes of other lines; then it is added as an edge.
 fn is_edge_after_all(list: &mut EdgeList, first: &str, second: &str) -> bool {
     let Ids::Names(names) = &mut list.ids else { return false };
     let mut ends = [first, second].map(|word| names.iter().position(|name| name == word));
@@ -170,7 +170,7 @@ fn is_edge_after_all(list: &mut EdgeList, first: &str, second: &str) -> bool {
     true
 }
 
-/// What one block says.
+/// The edges of one block.
 #[derive(Debug, Default)]
 struct EdgePiece {
     edges: Vec<[u32; 2]>,
@@ -187,7 +187,7 @@ struct EdgeWorker {
     numbers: Vec<u32>,
 }
 
-/// Names that a thread has met, with the place of the first mention of each.
+/// Names that a thread has seen, with the place of the first mention of each.
 #[derive(Debug, Default)]
 struct SeenNames {
     interner: Interner,
@@ -212,7 +212,7 @@ impl SeenNames {
     }
 }
 
-/// Names of all threads in the order of their first mention, and the number there of each thread's names.
+/// Names of all threads in the order of their first mention, and for each thread the numbers of its names.
 fn merged(names: Vec<SeenNames>) -> (Texts, Vec<Vec<u32>>) {
     let mut places: Vec<Vec<u32>> = names.iter().map(|names| vec![0; names.firsts.len()]).collect();
     let mut order: Vec<(u64, u32, u32)> = Vec::new();
@@ -228,7 +228,7 @@ fn merged(names: Vec<SeenNames>) -> (Texts, Vec<Vec<u32>>) {
     (all.into_names(), places)
 }
 
-/// Ids that are small whole numbers are their own numbers. `None` if some are not.
+/// Reads ids that are small integers, which are their own numbers. `None` if some are not.
 fn read_integers(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<Option<EdgeList>> {
     let other = AtomicBool::new(false);
     let weighted = layout.weight.is_some();
@@ -258,7 +258,7 @@ fn read_integers(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<O
     Ok(Some(EdgeList { ids, edges: ListedEdges::Built(graph, cleaning), notes, ..EdgeList::default() }))
 }
 
-/// Ids of any kind; if all are whole numbers they are put in order.
+/// Reads ids of any kind; if all are integers they are sorted.
 fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<EdgeList> {
     let (workers, pieces) =
         text.blocks(skip, EdgeWorker::default, |worker, block| named_piece(worker, block, layout, text.separator))?;
@@ -281,7 +281,7 @@ fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<Edge
     Ok(list)
 }
 
-/// Ids, and the place of each name among them where it is another.
+/// Ids, and the number of each name if integers were sorted.
 pub(crate) fn numbered(names: Texts) -> (Ids, Option<Vec<u32>>) {
     match Ids::from_texts(names) {
         Ids::Integers(numbers) if !numbers.is_sorted() => {
@@ -308,7 +308,7 @@ fn gathered(layout: &EdgeLayout, pieces: Vec<BlockResult<EdgePiece>>, graphs: Ve
     EdgeList { edges: ListedEdges::Pieces(edges, weights), graphs, ..EdgeList::default() }
 }
 
-/// Takes the edges of a block whose ids are whole numbers and counts them; `None` if some is another name.
+/// Adds the edges of a block whose ids are integers and counts them; `None` if an id is not an integer.
 fn integers(
     edges: &mut Edges,
     block: &LineBlock<'_>,
@@ -343,7 +343,7 @@ fn integers(
     Ok(Some(count))
 }
 
-/// `12,34` or `12,34,0.5` at the start of a line, and where the next begins. What is less plain is left to others.
+/// `12,34` or `12,34,0.5` at the start of a line, and where the next begins. Other lines are parsed by `EdgeRow`.
 fn plain_line(bytes: &[u8], at: usize, separator: Separator, weighted: bool) -> Option<([u32; 2], Option<f32>, usize)> {
     let (source, at) = digits(bytes, at)?;
     let at = separated(bytes, at, separator)?;
@@ -363,10 +363,10 @@ fn plain_line(bytes: &[u8], at: usize, separator: Separator, weighted: bool) -> 
     }
 }
 
-/// A number of up to seven digits without zeros in front, and where it ends. Others are looked at with more care.
+/// A number of up to seven digits without zeros in front, and where it ends.
 #[inline]
 fn digits(bytes: &[u8], start: usize) -> Option<(u32, usize)> {
-    // All at once: a loop over digits guesses wrong at the end of every number.
+    // All digits at once: a loop would mispredict the end of every number.
     let word = u64::from_le_bytes(*bytes.get(start..)?.first_chunk()?) ^ 0x3030_3030_3030_3030;
     let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
     let count = others.trailing_zeros() / 8;
@@ -395,7 +395,7 @@ fn separated(bytes: &[u8], mut at: usize, separator: Separator) -> Option<usize>
     }
 }
 
-/// A block whose ids are any names, numbered as this thread has met them.
+/// The edges of a block whose ids are any names, numbered in the order in which this thread saw them.
 fn named_piece(
     worker: &mut EdgeWorker,
     block: &LineBlock<'_>,
@@ -427,7 +427,7 @@ fn named_piece(
     Ok(piece.taken(&worker.numbers))
 }
 
-/// Two names with one byte between them and none that needs care. What is less plain is left to others.
+/// Two plain names with one separator. Other lines are parsed by `EdgeRow`.
 fn plain_pair(line: &str, separator: Separator) -> Option<[&str; 2]> {
     let separator = match separator {
         Separator::Byte(byte) => byte,
@@ -450,13 +450,13 @@ fn plain_pair(line: &str, separator: Separator) -> Option<[&str; 2]> {
 }
 
 impl EdgePiece {
-    /// A copy without room to spare; this one stays for the next block.
+    /// A copy of exact size; the buffers are reused for the next block.
     fn taken(&self, graphs: &[u32]) -> EdgePiece {
         EdgePiece { edges: self.edges.clone(), weights: self.weights.clone(), graphs: graphs.to_vec() }
     }
 }
 
-/// The columns of a line that matter.
+/// The used columns of a line.
 struct EdgeRow<'a> {
     source: Cow<'a, str>,
     target: Cow<'a, str>,
@@ -497,7 +497,7 @@ impl<'a> EdgeRow<'a> {
     }
 }
 
-/// Pairs of ids to be scored, with the line of each. `is_node` tells an id from a word of a header.
+/// Pairs of ids to be scored, with the line of each. `is_node` distinguishes an id from a header.
 pub fn read_pairs(path: &Path, is_node: impl Fn(&str) -> bool) -> Result<Vec<(usize, [String; 2])>> {
     let text = TextTable::open(path)?;
     let mut skip = 0;
@@ -685,7 +685,7 @@ mod tests {
         assert_eq!(message(b"a b 1 2\n"), many);
     }
 
-    /// What a list means, read in the plainest way.
+    /// The meaning of a list, by a simple reference.
     fn meaning(edges: &[(String, String)]) -> BTreeSet<[String; 2]> {
         let sorted = |(a, b): &(String, String)| if a < b { [a.clone(), b.clone()] } else { [b.clone(), a.clone()] };
         edges.iter().filter(|(a, b)| a != b).map(sorted).collect()
