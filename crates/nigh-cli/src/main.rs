@@ -56,9 +56,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             "give features with --features FILE".into()
         }
         nigh::Error::RowsWithoutIds { .. } => "give the order of nodes with --nodes FILE".into(),
-        nigh::Error::NotDownloaded { .. } | nigh::Error::NoDataFolder { .. } => {
-            "--data DIR names a folder for datasets".into()
-        }
+        nigh::Error::NotDownloaded { folders, .. } if folders.is_empty() => "--data DIR names a folder".into(),
+        nigh::Error::NoDataFolder { .. } => "--data DIR names a folder".into(),
         nigh::Error::UnclearColumns { columns, .. } => {
             let options: Vec<String> = columns.iter().map(|column| format!("--{column} COLUMN")).collect();
             format!("say which column is which with {}", options.join(", "))

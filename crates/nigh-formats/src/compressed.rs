@@ -32,35 +32,35 @@ pub fn read(mut source: impl Read + Send + 'static) -> io::Result<Box<dyn Read +
     if !is_gzip && !is_zstd {
         return Ok(Box::new(whole));
     }
-    let packed = BufReader::with_capacity(1 << 18, Counted { source: whole, taken: taken.clone() });
+    let packed = BufReader::with_capacity(1 << 18, CountedRead { source: whole, taken: taken.clone() });
     let source: Box<dyn Read + Send> = match is_gzip {
         true => Box::new(MultiGzDecoder::new(packed)),
-        false => Box::new(Frames::Between(packed)),
+        false => Box::new(ZstdFrames::Between(packed)),
     };
-    Ok(Box::new(Bounded { source, taken, given: 0 }))
+    Ok(Box::new(BoundedRead { source, taken, given: 0 }))
 }
 
 /// The frames of a zstd file, one after the other; skippable ones are skipped.
-enum Frames<R: BufRead> {
+enum ZstdFrames<R: BufRead> {
     Between(R),
     Within(Box<StreamingDecoder<R, FrameDecoder>>),
     Failed,
 }
 
-impl<R: BufRead> Read for Frames<R> {
+impl<R: BufRead> Read for ZstdFrames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             // What fails is not read again.
-            *self = match std::mem::replace(self, Frames::Failed) {
-                Frames::Failed => return Ok(0),
-                Frames::Within(mut frame) => match frame.read(buffer)? {
-                    0 if !buffer.is_empty() => Frames::Between(frame.into_inner()),
+            *self = match std::mem::replace(self, ZstdFrames::Failed) {
+                ZstdFrames::Failed => return Ok(0),
+                ZstdFrames::Within(mut frame) => match frame.read(buffer)? {
+                    0 if !buffer.is_empty() => ZstdFrames::Between(frame.into_inner()),
                     count => {
-                        *self = Frames::Within(frame);
+                        *self = ZstdFrames::Within(frame);
                         return Ok(count);
                     }
                 },
-                Frames::Between(mut source) => match source.fill_buf()? {
+                ZstdFrames::Between(mut source) => match source.fill_buf()? {
                     [] => return Ok(0),
                     // A skippable frame, with its length.
                     [0x50..=0x5f, ..] => {
@@ -68,9 +68,9 @@ impl<R: BufRead> Read for Frames<R> {
                         source.read_exact(&mut header)?;
                         let length = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
                         io::copy(&mut source.by_ref().take(length.into()), &mut io::sink())?;
-                        Frames::Between(source)
+                        ZstdFrames::Between(source)
                     }
-                    _ => Frames::Within(Box::new(StreamingDecoder::new(source).map_err(io::Error::other)?)),
+                    _ => ZstdFrames::Within(Box::new(StreamingDecoder::new(source).map_err(io::Error::other)?)),
                 },
             }
         }
@@ -78,12 +78,12 @@ impl<R: BufRead> Read for Frames<R> {
 }
 
 /// Counts what it passes on.
-struct Counted<R> {
+struct CountedRead<R> {
     source: R,
     taken: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedRead<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
         self.taken.fetch_add(count as u64, Ordering::Relaxed);
@@ -92,13 +92,13 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// Stops when far more comes out than went in.
-struct Bounded {
+struct BoundedRead {
     source: Box<dyn Read + Send>,
     taken: Arc<AtomicU64>,
     given: u64,
 }
 
-impl Read for Bounded {
+impl Read for BoundedRead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
         self.given += count as u64;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A table of which only the requested columns are read.
 #[derive(Debug)]
-pub struct Table {
+pub struct TableReader {
     /// The file, or the name of what is in memory.
     pub path: PathBuf,
     /// The names of the columns, if it has any.
@@ -43,12 +43,16 @@ pub struct TableRows {
     pub notes: Vec<String>,
 }
 
-impl Table {
+impl TableReader {
     /// Opens a file. `empty` is the problem with an empty one; `is_header` judges the first two lines of a text.
-    pub fn open(path: &Path, empty: &str, is_header: impl Fn(&[String], Option<&[String]>) -> bool) -> Result<Table> {
+    pub fn open(
+        path: &Path,
+        empty: &str,
+        is_header: impl Fn(&[String], Option<&[String]>) -> bool,
+    ) -> Result<TableReader> {
         match Format::of(path)? {
-            Format::Columnar => Table::columnar(path, Columnar::open(path)?, None),
-            _ => Table::text(TextTable::open(path)?, empty, is_header),
+            Format::Columnar => TableReader::columnar(path, Columnar::open(path)?, None),
+            _ => TableReader::text(TextTable::open(path)?, empty, is_header),
         }
     }
 
@@ -58,26 +62,32 @@ impl Table {
         bytes: Vec<u8>,
         empty: &str,
         is_header: impl Fn(&[String], Option<&[String]>) -> bool,
-    ) -> Result<Table> {
+    ) -> Result<TableReader> {
         match Format::of_start(&bytes[..bytes.len().min(64)]) {
-            Format::Columnar => Table::columnar(name, Columnar::from_bytes(name, bytes.clone())?, Some(bytes.into())),
-            _ => Table::text(TextTable::from_bytes(name, bytes)?, empty, is_header),
+            Format::Columnar => {
+                TableReader::columnar(name, Columnar::from_bytes(name, bytes.clone())?, Some(bytes.into()))
+            }
+            _ => TableReader::text(TextTable::from_bytes(name, bytes)?, empty, is_header),
         }
     }
 
-    fn columnar(path: &Path, file: Columnar, memory: Option<Arc<[u8]>>) -> Result<Table> {
+    fn columnar(path: &Path, file: Columnar, memory: Option<Arc<[u8]>>) -> Result<TableReader> {
         let header = file.names().to_vec();
         let (path, width) = (path.to_path_buf(), header.len());
-        Ok(Table { path, header: Some(header), width, content: TableContent::Columnar(memory) })
+        Ok(TableReader { path, header: Some(header), width, content: TableContent::Columnar(memory) })
     }
 
-    fn text(text: TextTable, empty: &str, is_header: impl Fn(&[String], Option<&[String]>) -> bool) -> Result<Table> {
+    fn text(
+        text: TextTable,
+        empty: &str,
+        is_header: impl Fn(&[String], Option<&[String]>) -> bool,
+    ) -> Result<TableReader> {
         let Some(first) = text.head.first() else { return Err(Error::file(&text.path, empty)) };
         let fields = text.fields(first)?;
         let second = text.head.get(1).map(|line| text.fields(line)).transpose()?;
         let width = fields.len();
         let header = is_header(&fields, second.as_deref()).then_some(fields);
-        Ok(Table { path: text.path.clone(), header, width, content: TableContent::Text(text) })
+        Ok(TableReader { path: text.path.clone(), header, width, content: TableContent::Text(text) })
     }
 
     /// The column of this name, or of this number.
@@ -290,4 +300,43 @@ pub fn find_column(name: &str, header: Option<&[String]>, width: usize) -> Parse
         };
         format!("has no column `{name}`; expected {known}")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{RecordColumn, Records};
+
+    #[test]
+    fn text_and_parquet_give_the_same_rows_from_a_file_and_from_memory() {
+        let records = Records::default()
+            .with("id", RecordColumn::from_texts(["a", "b, c", "Zürich"]))
+            .with("x", RecordColumn::Numbers(vec![0.5, -1.0, 3e-9]))
+            .with("n", RecordColumn::from_integers([1, -2, 3]));
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in [("x.csv", records.to_csv().into_bytes()), ("x.parquet", records.to_parquet())] {
+            let path = folder.path().join(name);
+            records.write(&path).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), bytes);
+            let is_header = |first: &[String], _: Option<&[String]>| first[0] == "id";
+            let in_memory = TableReader::from_bytes(Path::new(name), bytes, "empty", is_header).unwrap();
+            for table in [TableReader::open(&path, "empty", is_header).unwrap(), in_memory] {
+                assert_eq!((table.header.as_ref().unwrap().join(" "), table.width), ("id x n".to_string(), 3));
+                let rows = table.read(&[table.find("ID").unwrap()], &[table.find("3").unwrap(), 1]).unwrap();
+                assert_eq!(rows.names[0].iter().collect::<Vec<_>>(), ["a", "b, c", "Zürich"]);
+                assert_eq!((rows.width, rows.numbers), (2, vec![1.0, 0.5, -2.0, -1.0, 3.0, 3e-9]));
+                let error = table.find("y").unwrap_err().to_string();
+                assert!(error.ends_with(&format!("{name}: has no column `y`; expected id, x, n")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_of_another_width_is_refused_with_its_line() {
+        let table = TableReader::from_bytes(Path::new("x.csv"), b"a,1\nb\n".to_vec(), "empty", |_, _| false).unwrap();
+        let error = table.read(&[0], &[1]).unwrap_err().to_string();
+        assert_eq!(error, "x.csv:2: 1 columns, but the lines above have 2");
+        let error = TableReader::from_bytes(Path::new("x.csv"), Vec::new(), "no rows", |_, _| false).unwrap_err();
+        assert_eq!(error.to_string(), "x.csv: no rows");
+    }
 }

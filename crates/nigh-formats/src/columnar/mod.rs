@@ -3,7 +3,7 @@
 //!
 //! Both are read by hand, like NumPy's arrays, because the usual crates trust what a file claims: a Parquet file of a few
 //! bytes that announces two thousand million columns, or nests them deep, ends the whole program
-//! (docs/decisions/0003-formats.md).
+//! (docs/decisions/0003-formats-and-fetch.md).
 
 mod arrow;
 mod parquet;

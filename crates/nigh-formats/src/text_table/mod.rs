@@ -346,6 +346,7 @@ impl<'a> LineBlock<'a> {
     }
 
     /// Lines of content with their numbers, counted from zero.
+    #[inline]
     pub fn lines(&self) -> impl Iterator<Item = ParsedLine<(usize, &'a str)>> + use<'a> {
         let (content, skipped) = self.content();
         let lines = content.split(|&byte| byte == b'\n').zip(skipped..);

@@ -1,6 +1,7 @@
 //! `F`: what is known of each node.
 
 use crate::linalg::{Matrix, SparseMatrix};
+use nigh_formats::digest::hex;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -116,6 +117,6 @@ impl Features {
                 }
             }),
         }
-        crate::digest::hex(&hash.finalize())
+        hex(&hash.finalize())
     }
 }

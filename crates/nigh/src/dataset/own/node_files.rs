@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Matrix, SparseMatrix};
 use nigh_formats::matrix_market::{self, SparseEntries};
 use nigh_formats::npy::{self, NpyArray, NpzArchive};
-use nigh_formats::table::Table;
+use nigh_formats::table::TableReader;
 use nigh_formats::{Format, Texts, scipy};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl<T> NodeRows<T> {
 #[derive(Debug)]
 pub(super) enum RowSource {
     /// The place of each row.
-    Table(Table, Vec<usize>),
+    Table(TableReader, Vec<usize>),
     Array(PathBuf),
 }
 
@@ -105,8 +105,8 @@ fn open(
     nothing: &str,
     columns: &NodeColumns,
     is_node: &dyn Fn(&str) -> bool,
-) -> Result<(Table, usize, Option<usize>)> {
-    let table = Table::open(path, nothing, |first, second| {
+) -> Result<(TableReader, usize, Option<usize>)> {
+    let table = TableReader::open(path, nothing, |first, second| {
         let given = [&columns.id, &columns.label, &columns.graph];
         let named = |field: &String| given.into_iter().flatten().any(|name| name.eq_ignore_ascii_case(field));
         if first.iter().any(|field| named(field) && field.parse::<f64>().is_err()) {
@@ -179,7 +179,7 @@ pub(crate) fn read_features(
     }
 }
 
-fn array_rows<T: Counted>(path: &Path, rows: T, ids: Option<Texts>) -> Result<NodeRows<T>> {
+fn array_rows<T: RowCount>(path: &Path, rows: T, ids: Option<Texts>) -> Result<NodeRows<T>> {
     let len = rows.count();
     if let Some(ids) = ids.as_ref().filter(|ids| ids.len() != len) {
         return Err(Error::file(path, format!("{} ids for {len} rows", ids.len())));
@@ -193,17 +193,17 @@ fn array_rows<T: Counted>(path: &Path, rows: T, ids: Option<Texts>) -> Result<No
 }
 
 /// Something with a number of rows.
-trait Counted {
+trait RowCount {
     fn count(&self) -> usize;
 }
 
-impl Counted for Features {
+impl RowCount for Features {
     fn count(&self) -> usize {
         self.rows()
     }
 }
 
-impl Counted for Texts {
+impl RowCount for Texts {
     fn count(&self) -> usize {
         self.len()
     }
@@ -298,7 +298,7 @@ fn table_features(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str) -> 
 }
 
 /// The columns that are neither id nor graph, and a remark on those without a name.
-fn others(table: &Table, id: usize, graph: Option<usize>) -> (Vec<usize>, Option<String>) {
+fn others(table: &TableReader, id: usize, graph: Option<usize>) -> (Vec<usize>, Option<String>) {
     let nameless = table.nameless();
     let is_other = |&at: &usize| at != id && Some(at) != graph;
     let (left_out, rest): (Vec<usize>, Vec<usize>) =
@@ -310,7 +310,7 @@ fn others(table: &Table, id: usize, graph: Option<usize>) -> (Vec<usize>, Option
 
 /// Features that are mostly zero: `id, feature, value`. Features are numbered from zero, or named and then put in order.
 fn triples(
-    table: Table,
+    table: TableReader,
     id: usize,
     graph: Option<usize>,
     feature: usize,

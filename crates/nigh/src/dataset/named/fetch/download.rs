@@ -14,7 +14,7 @@ const WORTHWHILE: u64 = 1 << 16;
 
 /// Time limits and pauses.
 #[derive(Debug, Clone)]
-pub(super) struct Patience {
+pub(super) struct TimeLimits {
     /// Before each further attempt.
     pub waits: Vec<Duration>,
     /// For a connection.
@@ -23,9 +23,9 @@ pub(super) struct Patience {
     pub silence: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience {
+impl Default for TimeLimits {
+    fn default() -> TimeLimits {
+        TimeLimits {
             waits: [500, 1000, 2000, 4000].map(Duration::from_millis).to_vec(),
             connect: Duration::from_secs(20),
             silence: Duration::from_secs(60),
@@ -33,7 +33,7 @@ impl Default for Patience {
     }
 }
 
-impl Patience {
+impl TimeLimits {
     /// Proxies are those of the environment, and none for this machine. From https nothing leads to plain http.
     pub fn agent(&self, address: &str) -> Agent {
         let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|at| address.starts_with(at));
@@ -66,7 +66,7 @@ pub(super) struct Download<'a> {
 }
 
 /// What is known during a download.
-struct State {
+struct DownloadState {
     /// How long the file is.
     total: Option<u64>,
     /// Whether a server has answered.
@@ -77,11 +77,11 @@ struct State {
 
 impl Download<'_> {
     /// Completes the partial file. Returns whether it starts with bytes of an earlier run.
-    pub fn run(&self, agent: &Agent, patience: &Patience, observer: &mut dyn FetchObserver) -> Result<bool> {
+    pub fn run(&self, agent: &Agent, limits: &TimeLimits, observer: &mut dyn FetchObserver) -> Result<bool> {
         if self.present() > self.limit {
             std::fs::remove_file(self.partial).map_err(Error::io(self.partial))?;
         }
-        let mut state = State { total: self.length, answered: false, resumed: self.present() > 0 };
+        let mut state = DownloadState { total: self.length, answered: false, resumed: self.present() > 0 };
         let (mut furthest, mut failures) = (self.present(), 0);
         loop {
             let problem = match self.attempt(agent, &mut state, observer) {
@@ -93,7 +93,7 @@ impl Download<'_> {
             if self.present() >= furthest + WORTHWHILE {
                 (furthest, failures) = (self.present(), 0);
             }
-            let Some(wait) = patience.waits.get(failures) else {
+            let Some(wait) = limits.waits.get(failures) else {
                 return Err(self.error(format!("{problem}; gave up after {} attempts", failures + 1)));
             };
             observer.note(&format!("{}: {problem}; trying again in {} s", self.name, wait.as_secs_f32()));
@@ -124,7 +124,7 @@ impl Download<'_> {
     fn attempt(
         &self,
         agent: &Agent,
-        state: &mut State,
+        state: &mut DownloadState,
         observer: &mut dyn FetchObserver,
     ) -> std::result::Result<(), Trouble> {
         let present = self.present();

@@ -11,7 +11,7 @@ mod server;
 mod tests;
 mod unpack;
 
-use self::download::{Download, Patience};
+use self::download::{Download, TimeLimits};
 use self::lock::Lock;
 use super::folders::{Folders, LAST};
 use super::registry::{DatasetFile, NamedDataset, Origin};
@@ -48,7 +48,7 @@ impl FetchObserver for () {}
 pub struct Fetch {
     mirror: Option<String>,
     force: bool,
-    patience: Patience,
+    limits: TimeLimits,
 }
 
 /// Where a dataset is after it was fetched.
@@ -141,7 +141,7 @@ impl Fetch {
         let fetching = Fetching {
             fetch: self,
             known,
-            agent: self.patience.agent(&self.address(known)),
+            agent: self.limits.agent(&self.address(known)),
             folder: root.join(name),
             observer,
         };
@@ -203,7 +203,7 @@ impl Fetching<'_> {
             remedy: format!("by hand, put the file at {}", place.display()),
         };
         loop {
-            let resumed = download.run(&self.agent, &self.fetch.patience, self.observer)?;
+            let resumed = download.run(&self.agent, &self.fetch.limits, self.observer)?;
             let checksum = checksum(&partial).map_err(Error::io(&partial))?;
             if checksum == file.sha256 {
                 break;
@@ -240,7 +240,7 @@ impl Fetching<'_> {
         }
         let remove = |path: &Path| if path.is_dir() { std::fs::remove_dir_all(path) } else { Ok(()) };
         let files = loop {
-            let resumed = download.run(&self.agent, &self.fetch.patience, self.observer)?;
+            let resumed = download.run(&self.agent, &self.fetch.limits, self.observer)?;
             // Left by a process that was killed while it unpacked.
             remove(&unpacked).map_err(Error::io(&unpacked))?;
             let problem = match unpack::unpack(&partial, self.known, &unpacked, self.observer) {

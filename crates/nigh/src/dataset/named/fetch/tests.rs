@@ -101,14 +101,14 @@ struct User {
 
 impl User {
     fn of(server: &Server) -> User {
-        let patience = Patience {
+        let limits = TimeLimits {
             waits: vec![Duration::from_millis(1); 4],
             connect: Duration::from_secs(5),
             silence: Duration::from_millis(300),
         };
         User {
             temporary: tempfile::tempdir().unwrap(),
-            fetch: Fetch { patience, ..Fetch::from_mirror(&server.address()).unwrap() },
+            fetch: Fetch { limits, ..Fetch::from_mirror(&server.address()).unwrap() },
         }
     }
 
@@ -350,7 +350,7 @@ fn without_a_network_the_answer_is_quick() {
     let server = Server::start(right);
     let mut user = User::of(&server);
     drop(server);
-    user.fetch.patience = Patience::default();
+    user.fetch.limits = TimeLimits::default();
     let start = std::time::Instant::now();
     user.refused(&one_by_one(), &["http://127.0.0.1:", "the connection was refused", "toy/long.bin"]);
     assert!(start.elapsed() < Duration::from_secs(2));
