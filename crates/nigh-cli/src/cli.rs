@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use nigh::dataset::{EdgeColumns, Input, NodeColumns};
+use nigh::dataset::{EdgeColumns, InputFiles, NodeColumns};
 use nigh::source::Signal;
 use std::path::PathBuf;
 
@@ -390,9 +390,9 @@ pub struct Columns {
 }
 
 impl Data {
-    pub fn input(&self) -> Input {
+    pub fn input(&self) -> InputFiles {
         let columns = &self.columns;
-        Input {
+        InputFiles {
             edge_columns: EdgeColumns {
                 source: columns.source.clone(),
                 target: columns.target.clone(),

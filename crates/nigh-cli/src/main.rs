@@ -50,8 +50,20 @@ fn is_wrong_usage(error: &anyhow::Error) -> bool {
 }
 
 fn hint(error: &anyhow::Error) -> Option<String> {
-    match error.downcast_ref::<nigh::Error>()? {
-        nigh::Error::Artefact { .. } => Some("`nigh train ... --out DIR` writes a new one".into()),
-        _ => None,
-    }
+    let is_file = |dataset: &str| !nigh::dataset::is_name(dataset);
+    Some(match error.downcast_ref::<nigh::Error>()? {
+        nigh::Error::Artefact { .. } => "`nigh train ... --out DIR` writes a new one".into(),
+        nigh::Error::MissingLabels { dataset, .. } if is_file(dataset) => "give labels with --labels FILE".into(),
+        nigh::Error::FeatureCount { dataset, got: 0, .. } if is_file(dataset) => {
+            "give features with --features FILE".into()
+        }
+        nigh::Error::RowsWithoutIds { .. } => "give the order of nodes with --nodes FILE".into(),
+        nigh::Error::NotDownloaded { folders, .. } if folders.is_empty() => "--data DIR names a folder".into(),
+        nigh::Error::NoDataFolder { .. } => "--data DIR names a folder".into(),
+        nigh::Error::UnclearColumns { columns, .. } => {
+            let options: Vec<String> = columns.iter().map(|column| format!("--{column} COLUMN")).collect();
+            format!("say which column is which with {}", options.join(", "))
+        }
+        _ => return None,
+    })
 }

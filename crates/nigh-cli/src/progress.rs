@@ -47,7 +47,7 @@ impl DownloadBar {
 }
 
 #[cfg(feature = "fetch")]
-impl nigh::dataset::fetch::Observer for DownloadBar {
+impl nigh::dataset::fetch::FetchObserver for DownloadBar {
     fn note(&mut self, text: &str) {
         if !self.quiet {
             self.bar.suspend(|| print_line(&format!("note: {text}")));

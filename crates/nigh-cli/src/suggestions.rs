@@ -4,7 +4,7 @@
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use nigh::dataset::BUILT_IN;
-use nigh::dataset::paper::REGISTRY;
+use nigh::dataset::REGISTRY;
 use nigh::experiment::Experiment;
 use nigh::model::catalog;
 use std::ffi::OsStr;

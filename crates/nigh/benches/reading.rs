@@ -1,7 +1,7 @@
 //! Reads a graph from a file and says how long it took and how much memory. `benches/reading` runs it beside peers.
 
 use nigh::Dataset;
-use nigh::dataset::Input;
+use nigh::dataset::InputFiles;
 use std::path::Path;
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ fn main() {
         return;
     };
     let start = Instant::now();
-    let dataset = Dataset::from_files(Path::new(&path), &Input::default()).expect("a readable graph");
+    let dataset = Dataset::from_files(Path::new(&path), &InputFiles::default()).expect("a readable graph");
     let seconds = start.elapsed().as_secs_f64();
     let (nodes, edges) = (dataset.num_nodes(), dataset.num_edges());
     let graph_bytes = 8 * (nodes + 1) + 2 * 4 * edges;

@@ -1,5 +1,6 @@
-//! What can go wrong with what a user hands over. A mistake of ours panics instead.
+//! What can go wrong with data and settings. A mistake of this library panics instead.
 
+use crate::display::abbreviate;
 use std::path::{Path, PathBuf};
 
 /// The result of anything that reads, checks or writes.
@@ -9,31 +10,104 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file or folder concerned.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
+    /// A file that can't be read or written, or is not what it should be.
+    #[error(transparent)]
+    Format(#[from] nigh_formats::Error),
+    /// A table does not show which of its columns is what.
+    #[error("{problem}")]
+    UnclearColumns {
+        /// The place, what was found and what was expected.
+        problem: Box<nigh_formats::Error>,
+        /// The columns that can be named: "source", "label", ...
+        columns: &'static [&'static str],
     },
-    /// A line of a text file is not what it should be.
-    #[error("{}:{line}: {problem}", path.display())]
-    Line {
-        /// The file.
+    /// Rows of features have no ids, and nodes have no order.
+    #[error("{}: rows without ids, but nodes have names; give ids, or a list of nodes in the order of the rows", path.display())]
+    RowsWithoutIds {
+        /// The features.
         path: PathBuf,
-        /// Counted from one.
-        line: usize,
-        /// The value found and what would be right.
+    },
+    /// A named dataset has all of its files; others can't be added.
+    #[error("`{name}` is built in and brings its own features and labels; {} can't be added", path.display())]
+    BringsOwnFiles {
+        /// The dataset.
+        name: String,
+        /// The file to be added.
+        path: PathBuf,
+    },
+    /// The files of a named dataset are in none of the folders.
+    #[error("{name} is not here; put {files} into {}", one_of_folders(folders))]
+    NotDownloaded {
+        /// The dataset.
+        name: String,
+        /// The files and where they are published.
+        files: String,
+        /// Where they were looked for.
+        folders: Vec<PathBuf>,
+    },
+    /// There is neither a cache of the user nor a given folder to download to.
+    #[error("there is no folder to put {name} into: neither a cache of the user nor a given folder")]
+    NoDataFolder {
+        /// The dataset.
+        name: String,
+    },
+    /// A graph and what belongs to its nodes have different lengths.
+    #[error("{dataset}: graph {graph} has {nodes} nodes but {count} {what}")]
+    NodeCount {
+        /// The dataset.
+        dataset: String,
+        /// The number of the graph.
+        graph: usize,
+        /// Nodes of the graph.
+        nodes: usize,
+        /// What should be as many.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+    /// The parts of a dataset do not fit together.
+    #[error("{dataset}: {problem}")]
+    Inconsistent {
+        /// The dataset.
+        dataset: String,
+        /// What does not fit.
         problem: String,
     },
-    /// A file as a whole is not what it should be.
-    #[error("{}: {problem}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
+    /// The data have a feature that the model does not know.
+    #[error("{dataset}: feature `{feature}` is new to the model; it knows {}", abbreviate(known))]
+    UnknownFeature {
+        /// The dataset.
+        dataset: String,
+        /// The feature.
+        feature: String,
+        /// Every feature of the model.
+        known: Vec<String>,
+    },
+    /// The data lack a feature that the model knows.
+    #[error("{dataset}: there is no feature `{feature}`, which the model knows")]
+    MissingFeature {
+        /// The dataset.
+        dataset: String,
+        /// The feature.
+        feature: String,
+    },
+    /// The data have another number of features than the model was trained with.
+    #[error("the model was trained with {expected} features per node, {dataset} has {}", none_or(*got))]
+    FeatureCount {
+        /// The dataset.
+        dataset: String,
+        /// Features per node of the training.
+        expected: usize,
+        /// Features per node of the dataset.
+        got: usize,
+    },
+    /// The task needs labels, and the data have none.
+    #[error("{dataset}: {task} needs labels, and this graph has none")]
+    MissingLabels {
+        /// The dataset.
+        dataset: String,
+        /// The name of the task.
+        task: String,
     },
     /// A name that is not in the list of its kind.
     #[error("unknown {kind} `{name}`{}", did_you_mean(name, known))]
@@ -70,27 +144,6 @@ pub enum Error {
         graph: Option<String>,
         /// What is missing.
         problem: SplitProblem,
-    },
-    /// A task about labels, on data without labels.
-    #[error("{dataset}: {task} needs labels, and this graph has none")]
-    MissingLabels {
-        /// Name of the data.
-        dataset: String,
-        /// Name of the task.
-        task: &'static str,
-    },
-    /// A model that knows other features than the data have.
-    #[error(
-        "the model was trained with {expected} features per node, {dataset} has {}",
-        if *got == 0 { "none".to_string() } else { got.to_string() }
-    )]
-    FeatureCount {
-        /// Name of the data.
-        dataset: String,
-        /// Features of the model.
-        expected: usize,
-        /// Features of the data.
-        got: usize,
     },
     /// A split of nodes for a task about pairs, or the reverse.
     #[error("the split is about {split}, but {task} is about {expected}")]
@@ -166,13 +219,13 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
-    /// The data do not allow what was asked.
+    /// The data do not allow what was requested.
     #[error("{0}")]
     Data(String),
-    /// What an address did not give.
+    /// A download that failed.
     #[error("{address}: {problem}; {remedy}")]
     Fetch {
-        /// What was asked for.
+        /// What was requested.
         address: String,
         /// What came instead.
         problem: String,
@@ -256,19 +309,19 @@ pub enum SplitProblem {
 }
 
 impl Error {
-    /// Wraps what the system said about `path`.
+    /// Adds the path to an error of the system.
     pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
-        move |source| Error::Io { path: path.to_path_buf(), source }
+        move |source| nigh_formats::Error::io(path)(source).into()
     }
 
     /// Something wrong on one line of `path`.
     pub fn line(path: &Path, line: usize, problem: impl Into<String>) -> Error {
-        Error::Line { path: path.to_path_buf(), line, problem: problem.into() }
+        nigh_formats::Error::line(path, line, problem).into()
     }
 
     /// Something wrong with `path` as a whole.
     pub fn file(path: &Path, problem: impl Into<String>) -> Error {
-        Error::File { path: path.to_path_buf(), problem: problem.into() }
+        nigh_formats::Error::file(path, problem).into()
     }
 
     /// A hyper-parameter outside its range.
@@ -277,7 +330,7 @@ impl Error {
     }
 }
 
-/// The nearest of `known`, if any is near enough to be a slip of the finger.
+/// The nearest of `known`, if any is near enough to be a typing mistake.
 pub fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     let score = |candidate: &str| strsim::jaro_winkler(&name.to_lowercase(), candidate);
     // The first of equals.
@@ -292,12 +345,21 @@ fn did_you_mean(name: &str, known: &[String]) -> String {
     }
 }
 
+fn one_of_folders(folders: &[PathBuf]) -> String {
+    let shown: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    if shown.is_empty() { "a folder of your own".into() } else { format!("one of {}", shown.join(", ")) }
+}
+
+fn none_or(count: usize) -> String {
+    if count == 0 { "none".into() } else { count.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_answered_with_the_name_that_was_meant() {
+    fn a_typing_mistake_is_answered_with_the_name_that_was_meant() {
         let known = vec!["smp-linear".to_string(), "gcn".to_string()];
         let error = Error::UnknownName { kind: "model", name: "smp_liner".into(), known: known.clone() };
         assert_eq!(error.to_string(), "unknown model `smp_liner`; did you mean `smp-linear`?");

@@ -37,7 +37,7 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: error < names < seeds < display < digest < atomic < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report
+//! Layers: display < error < names < seeds < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report
 
 pub mod dataset;
 pub mod encoder;
@@ -56,16 +56,14 @@ pub mod linalg;
 pub mod ops;
 pub mod tape;
 
-pub mod atomic;
-pub mod digest;
 pub mod display;
 pub mod error;
 pub mod names;
 pub mod seeds;
 pub mod tensors;
 
-#[cfg(test)]
-mod testing;
+/// Files to columns, arrays and tensors, and back.
+pub use nigh_formats as formats;
 
 pub use dataset::{Dataset, Features, Ids, Sample};
 pub use error::{Error, Result};

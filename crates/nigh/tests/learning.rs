@@ -1,6 +1,6 @@
 //! The figures of the paper on its generated graphs, with its protocol: 1,000 epochs, 5 repeats.
 
-use nigh::dataset::{Folders, Input};
+use nigh::dataset::{Folders, InputFiles};
 use nigh::{Config, Dataset, Protocol, Task, Training};
 
 #[test]
@@ -80,7 +80,7 @@ fn citations_tell_topics() {
 /// Asserts the range of the mean accuracy of node classification.
 fn assert_on_cora(model: &str, expected: std::ops::Range<f64>) {
     let root = std::env::var_os("NIGH_DATA").expect("NIGH_DATA names the folder of the datasets");
-    let dataset = Dataset::load("cora", &Input::default(), &Folders::new(Some(root.as_ref()))).unwrap();
+    let dataset = Dataset::load("cora", &InputFiles::default(), &Folders::new(Some(root.as_ref()))).unwrap();
     let accuracy = figure_on(&dataset, Task::NodeClassification, model);
     assert!(expected.contains(&accuracy), "{model}: {accuracy}");
 }

@@ -1,7 +1,7 @@
 //! The public files of Planetoid and OGB have the known counts. They are in the folder that `NIGH_DATA` names.
 
 use nigh::Features;
-use nigh::dataset::{Dataset, FixedPairs, FixedSplit, ogb, planetoid};
+use nigh::dataset::{Dataset, FixedPairs, FixedSplit, NamedDataset};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -70,7 +70,7 @@ fn planetoid_files_give_the_known_counts() {
     for expected in expected {
         let name = expected.name;
         let folder = data(name);
-        let dataset = timed(name, || planetoid::read(&folder, name));
+        let dataset = timed(name, || NamedDataset::named(name).unwrap().read_from(&folder));
         let [sample] = &dataset.samples[..] else { panic!("one graph") };
         let graph = &sample.graph;
         assert_eq!((graph.num_nodes(), graph.num_edges()), (expected.nodes, expected.edges), "{name}");
@@ -117,7 +117,7 @@ fn planetoid_files_give_the_known_counts() {
 #[ignore = "needs NIGH_DATA"]
 fn ogbl_ddi_gives_the_known_counts_and_its_plain_split() {
     let folder = data("ogbl-ddi");
-    let dataset = timed("ogbl-ddi", || ogb::read(&folder, "ogbl-ddi"));
+    let dataset = timed("ogbl-ddi", || NamedDataset::named("ogbl-ddi").unwrap().read_from(&folder));
     let sample = &dataset.samples[0];
     assert_eq!((sample.graph.num_nodes(), sample.graph.num_edges()), (4267, 1_067_911));
     assert_eq!(sample.features.cols(), 1);

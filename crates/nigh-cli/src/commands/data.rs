@@ -3,8 +3,7 @@
 use super::{fetch, load, new_folder, print, print_json};
 use crate::cli::{Data, DataCommand};
 use anyhow::Result;
-use nigh::dataset::paper::{Counts, NamedDataset, Origin, REGISTRY};
-use nigh::dataset::{BUILT_IN, Folders, PPA_SIZED, export};
+use nigh::dataset::{BUILT_IN, Counts, Folder, Folders, NamedDataset, Origin, PPA_SIZED, REGISTRY};
 use nigh::display::{byte_size, pluralize};
 use nigh::report::histogram::histogram;
 use nigh::report::text_table::TextTable;
@@ -43,17 +42,26 @@ fn list(data: Option<&Path>) -> Result<()> {
         let compact = known.compact(&folders).and_then(|path| path.metadata().ok());
         let compact = compact.map_or(none(), |about| byte_size(about.len()));
         let is_there = |root: &Path| folder.as_deref() == Some(&root.join(known.name));
-        let place = folders.named().find(|(_, root)| is_there(root)).map_or("not here", |(name, _)| name);
+        let place =
+            folders.iter().find(|(_, root)| is_there(root)).map_or("not here", |(folder, _)| folder_name(folder));
         table.row(&[&[known.name.to_string()], &cells[..], &[files, compact, place.to_string()]].concat());
     }
     let mut text = format!("{table}\n");
-    for (name, root) in folders.named() {
-        writeln!(text, "{name:<9}  {}", root.display())?;
+    for (folder, root) in folders.iter() {
+        writeln!(text, "{:<9}  {}", folder_name(folder), root.display())?;
     }
     text += "compact    a copy in the cache, written at the first use, that is read much faster\n\n\
              Counts of datasets that are read from files are from Table 1 of the paper (ogbl-ddi: from its origin);\n\
              `nigh data show NAME` counts them, `nigh data fetch NAME` downloads them.\n";
     print(&text)
+}
+
+fn folder_name(folder: Folder) -> &'static str {
+    match folder {
+        Folder::Given => "--data",
+        Folder::Variable => "NIGH_DATA",
+        Folder::Cache => "cache",
+    }
 }
 
 /// The size of all readable files below a folder.
@@ -67,7 +75,7 @@ fn bytes_below(folder: &Path) -> u64 {
 fn export_files(data: &Data, out: &Path, quiet: bool) -> Result<()> {
     let out = new_folder(out, "; an export needs a new folder")?;
     let dataset = load(data, quiet)?;
-    let files = export::write(&dataset, NamedDataset::named(&data.graph), &out)?;
+    let files = dataset.export(NamedDataset::named(&data.graph), &out)?;
     print(&format!("{}: {}\n", out.display(), files.join(", ")))
 }
 

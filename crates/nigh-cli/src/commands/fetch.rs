@@ -6,8 +6,7 @@ use crate::progress::DownloadBar;
 use anyhow::{Result, anyhow};
 use nigh::Error;
 use nigh::dataset::fetch::{Fetch, Fetched};
-use nigh::dataset::paper::{NamedDataset, REGISTRY};
-use nigh::dataset::{BUILT_IN, Folders};
+use nigh::dataset::{BUILT_IN, Folders, NamedDataset, REGISTRY};
 use nigh::display::byte_size;
 use std::path::Path;
 

@@ -20,7 +20,8 @@ use crate::cli::{Command, CommandLine, Data};
 use crate::progress;
 use anyhow::{Context, Result};
 use nigh::dataset::Folders;
-use nigh::{Dataset, Error, atomic};
+use nigh::formats::atomic;
+use nigh::{Dataset, Error};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 

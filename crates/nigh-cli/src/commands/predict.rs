@@ -3,9 +3,8 @@
 use super::{WrongUsage, check_writable, create_parents, load, print, print_notes};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
-use nigh::dataset::Ids;
-use nigh::dataset::edge_list::read_pairs;
-use nigh::report::records::{Records, Values};
+use nigh::dataset::{Ids, read_pairs};
+use nigh::formats::records::{RecordColumn, Records};
 use nigh::report::text_table::TextTable;
 use nigh::trained::{Inference, Link};
 use nigh::{Dataset, Error, Trained};
@@ -45,10 +44,10 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
             }
             let target = links.iter().map(|link| ids.name(link.node as usize));
             Records::default()
-                .with("source", Values::Ids(Ids::from_names(links.iter().map(|_| name)).into()))
-                .with("target", Values::Ids(Ids::from_names(target).into()))
-                .with("score", Values::Numbers(links.iter().map(|link| link.score).collect()))
-                .with("exists", Values::Truths(links.iter().map(|link| link.exists).collect()))
+                .with("source", id_column(links.iter().map(|_| name)))
+                .with("target", id_column(target))
+                .with("score", RecordColumn::Numbers(links.iter().map(|link| link.score).collect()))
+                .with("exists", RecordColumn::Booleans(links.iter().map(|link| link.exists).collect()))
         }
     };
     match &options.out {
@@ -91,8 +90,13 @@ fn pairs(inference: &Inference<'_>, path: &Path) -> Result<Records> {
         pairs.push([find(&names[0])?, find(&names[1])?]);
     }
     let scores = inference.scores(&pairs)?;
-    let end = |end: usize| Values::Ids(Ids::from_names(read.iter().map(|(_, names)| &names[end])).into());
-    Ok(Records::default().with("source", end(0)).with("target", end(1)).with("score", Values::Numbers(scores)))
+    let end = |end: usize| id_column(read.iter().map(|(_, names)| &names[end]));
+    Ok(Records::default().with("source", end(0)).with("target", end(1)).with("score", RecordColumn::Numbers(scores)))
+}
+
+/// Ids as integers if all of them are.
+fn id_column<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> RecordColumn {
+    (&Ids::from_names(names)).into()
 }
 
 fn links(inference: &Inference<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
@@ -135,10 +139,10 @@ fn classes(trained: &Trained, dataset: &Dataset, quiet: bool) -> Result<Records>
     })?;
     let records = match dataset.samples.len() {
         1 => Records::default(),
-        _ => Records::default().with("graph", Values::Words(graphs)),
+        _ => Records::default().with("graph", RecordColumn::from_texts(graphs)),
     };
     Ok(records
-        .with("id", Values::Ids(Ids::from_names(ids).into()))
-        .with("label", Values::Words(labels))
-        .with("probability", Values::Numbers(probabilities)))
+        .with("id", id_column(ids))
+        .with("label", RecordColumn::from_texts(labels))
+        .with("probability", RecordColumn::Numbers(probabilities)))
 }

@@ -3,10 +3,11 @@
 use super::{WrongUsage, check_writable, create_parents, is_styled, print, print_notes, reproduce};
 use crate::cli::{Report, ReportFormat};
 use anyhow::Result;
+use nigh::Error;
 use nigh::experiment::{ComparedTable, Figure, Published, Store, VerdictCounts};
+use nigh::formats::atomic;
 use nigh::report::page::page;
 use nigh::report::paper;
-use nigh::{Error, atomic};
 use serde_json::{Value, json};
 
 pub fn run(options: &Report, quiet: bool) -> Result<()> {

@@ -325,7 +325,7 @@ fn a_count_that_contradicts_the_weights_is_refused_even_with_a_valid_checksum() 
         let mut manifest: Value = serde_json::from_str(&text).unwrap();
         manifest["summary"][count] = 9_000_000_000_000_000u64.into();
         let forged = serde_json::to_string_pretty(&manifest).unwrap() + "\n";
-        let sum = |text: &str| nigh::digest::sha256(text.as_bytes());
+        let sum = |text: &str| nigh::formats::digest::sha256(text.as_bytes());
         let sums = folder.text("model/SHA256SUMS").replace(&sum(&text), &sum(&forged));
         folder.write("model/model.json", forged);
         folder.write("model/SHA256SUMS", sums);

@@ -1,7 +1,7 @@
 //! What is measured, by name: `kind/what/shape`.
 
 use crate::shapes;
-use nigh::dataset::Input;
+use nigh::dataset::InputFiles;
 use nigh::graph::Operator;
 use nigh::names::Auto;
 use nigh::ops::anchors::{Anchors, CLOSENESS, Structure};
@@ -248,7 +248,7 @@ fn bandwidth(bytes: usize) -> Result<Case, String> {
 /// Reads a graph with its features from text, normalises it, and propagates a signal of 64 columns and the features.
 fn read_and_propagate(folder: &Path) -> Result<Value, String> {
     let features = folder.join("features.csv");
-    let input = Input { features: features.exists().then_some(features), ..Input::default() };
+    let input = InputFiles { features: features.exists().then_some(features), ..InputFiles::default() };
     let start = Instant::now();
     let dataset = Dataset::from_files(&folder.join("edges.csv"), &input).map_err(|error| error.to_string())?;
     let read = start.elapsed().as_secs_f64();

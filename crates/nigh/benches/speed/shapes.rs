@@ -1,8 +1,7 @@
 //! The graphs of the benchmarks: real data if available, otherwise generated with the same counts.
 
 use nigh::dataset::generate::{PowerLaw, power_law};
-use nigh::dataset::paper::NamedDataset;
-use nigh::dataset::{Folders, Input};
+use nigh::dataset::{Folders, InputFiles, NamedDataset};
 use nigh::linalg::SparseMatrix;
 use nigh::task::Split;
 use nigh::{Config, Dataset, Features, Graph, Protocol, Purpose, Result, Sample, Seeds, Task, View};
@@ -31,7 +30,7 @@ pub fn dataset(shape: &str) -> Result<Dataset> {
         "30x1m" => side_by_side(&millions(1)?.samples[0].graph, 30).map(|graph| Dataset::from_graph(shape, graph)),
         name => match NamedDataset::named(name) {
             Some(known) if Folders::new(None).find(known).is_none() => stand_in(known),
-            _ => Dataset::load(name, &Input::default(), &Folders::new(None)),
+            _ => Dataset::load(name, &InputFiles::default(), &Folders::new(None)),
         },
     }
 }

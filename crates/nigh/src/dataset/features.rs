@@ -1,13 +1,14 @@
 //! `F`: what is known of each node.
 
 use crate::linalg::{Matrix, SparseMatrix};
+use nigh_formats::digest::hex;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// `F`, one row per node.
 #[derive(Debug, Clone)]
 pub enum Features {
-    /// None: the single constant 1 on so many nodes.
+    /// No features: the constant 1 for so many nodes.
     Constant(usize),
     /// Mostly numbers.
     Dense(Arc<Matrix>),
@@ -39,7 +40,7 @@ impl Features {
         }
     }
 
-    /// `d0`: how wide the input of the feature branch is.
+    /// `d0`: the width of the input of the feature branch.
     pub fn cols(&self) -> usize {
         match self {
             Features::Constant(_) => 1,
@@ -48,7 +49,7 @@ impl Features {
         }
     }
 
-    /// How many features are known of a node; the constant is none.
+    /// Number of features; 0 for the constant.
     pub fn count(&self) -> usize {
         if matches!(self, Features::Constant(_)) { 0 } else { self.cols() }
     }
@@ -116,6 +117,6 @@ impl Features {
                 }
             }),
         }
-        crate::digest::hex(&hash.finalize())
+        hex(&hash.finalize())
     }
 }

@@ -1,17 +1,18 @@
-//! What the user calls the nodes.
+//! The names of nodes in the user's files.
 
-use super::Texts;
+use nigh_formats::Texts;
+use nigh_formats::records::RecordColumn;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The names of nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ids {
-    /// Nodes are called `0`, `1`, ...
+    /// `0`, `1`, ...
     Numbers(usize),
-    /// Nodes are called by whole numbers.
+    /// Integers.
     Integers(Vec<i64>),
-    /// Nodes have names of their own.
+    /// Any texts.
     Names(Texts),
 }
 
@@ -29,13 +30,13 @@ impl Ids {
         }
     }
 
-    /// As `from_names`, of whole numbers.
+    /// As `from_names`, of integers.
     pub fn from_integers(numbers: Vec<i64>) -> Ids {
         let counted = numbers.iter().enumerate().all(|(at, &number)| number == at as i64);
         if counted { Ids::Numbers(numbers.len()) } else { Ids::Integers(numbers) }
     }
 
-    /// How many nodes.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         match self {
             Ids::Numbers(len) => *len,
@@ -58,7 +59,7 @@ impl Ids {
         }
     }
 
-    /// The name of a node as a whole number, if all names are.
+    /// The name of a node as an integer, if all names are integers.
     pub fn integer(&self, node: usize) -> Option<i64> {
         match self {
             Ids::Numbers(_) => Some(node as i64),
@@ -81,13 +82,24 @@ impl Ids {
         }
     }
 
-    /// The nodes behind the names.
-    pub fn lookup(&self) -> Lookup<'_> {
+    /// Finds nodes by name.
+    pub fn lookup(&self) -> IdLookup<'_> {
         match self {
-            Ids::Numbers(len) => Lookup::Numbers(*len),
-            Ids::Integers(numbers) if numbers.is_sorted() => Lookup::Sorted(numbers),
-            Ids::Integers(numbers) => Lookup::Integers(numbers.iter().copied().zip(0..).collect()),
-            Ids::Names(names) => Lookup::Names(names.iter().zip(0..).collect()),
+            Ids::Numbers(len) => IdLookup::Numbers(*len),
+            Ids::Integers(numbers) if numbers.is_sorted() => IdLookup::Sorted(numbers),
+            Ids::Integers(numbers) => IdLookup::Integers(numbers.iter().copied().zip(0..).collect()),
+            Ids::Names(names) => IdLookup::Names(names.iter().zip(0..).collect()),
+        }
+    }
+}
+
+/// Integers if all names are printed as such, texts otherwise.
+impl From<&Ids> for RecordColumn {
+    fn from(ids: &Ids) -> RecordColumn {
+        match ids {
+            Ids::Numbers(count) => RecordColumn::Counter(*count),
+            Ids::Integers(numbers) => RecordColumn::from_integers(numbers.iter().copied()),
+            Ids::Names(names) => RecordColumn::Texts(names.clone().into()),
         }
     }
 }
@@ -100,33 +112,33 @@ impl Default for Ids {
 
 /// Finds nodes by their names.
 #[derive(Debug)]
-pub enum Lookup<'a> {
-    /// Each is called by its number.
+pub enum IdLookup<'a> {
+    /// Names are numbers of nodes.
     Numbers(usize),
-    /// Each is called by one of these, which ascend.
+    /// Names are ascending integers.
     Sorted(&'a [i64]),
-    /// Each is called by one of these.
+    /// Names are integers.
     Integers(HashMap<i64, u32>),
-    /// Each has a name.
+    /// Names are texts.
     Names(HashMap<&'a str, u32>),
 }
 
-impl Lookup<'_> {
+impl IdLookup<'_> {
     /// The node of this name.
     pub fn find(&self, name: &str) -> Option<u32> {
         match self {
-            Lookup::Names(names) => names.get(name).copied(),
+            IdLookup::Names(names) => names.get(name).copied(),
             _ => self.find_integer(whole_number(name.as_bytes())?),
         }
     }
 
-    /// The node that is called by this number.
+    /// The node with this integer as its name.
     pub fn find_integer(&self, number: i64) -> Option<u32> {
         match self {
-            Lookup::Numbers(len) => (0..*len as i64).contains(&number).then_some(number as u32),
-            Lookup::Sorted(numbers) => numbers.binary_search(&number).ok().map(|node| node as u32),
-            Lookup::Integers(numbers) => numbers.get(&number).copied(),
-            Lookup::Names(names) => names.get(number.to_string().as_str()).copied(),
+            IdLookup::Numbers(len) => (0..*len as i64).contains(&number).then_some(number as u32),
+            IdLookup::Sorted(numbers) => numbers.binary_search(&number).ok().map(|node| node as u32),
+            IdLookup::Integers(numbers) => numbers.get(&number).copied(),
+            IdLookup::Names(names) => names.get(number.to_string().as_str()).copied(),
         }
     }
 }
@@ -152,6 +164,9 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nigh_formats::columnar::{ColumnValues, Columnar};
+    use nigh_formats::records::Records;
+    use std::path::Path;
 
     #[test]
     fn names_take_the_smallest_form_and_are_found_in_each() {
@@ -170,6 +185,21 @@ mod tests {
             assert_eq!(lookup.find("13"), None);
             assert_eq!(ids.select(&[2, 0]).iter().collect::<Vec<_>>(), [names[2], names[0]]);
         }
+    }
+
+    #[test]
+    fn written_ids_are_integers_only_if_all_are_printed_as_such() {
+        let written = |ids: &Ids| {
+            let bytes = Records::default().with("id", ids.into()).to_parquet();
+            let file = Columnar::from_bytes(Path::new("x"), bytes).unwrap();
+            file.batches(&[0]).unwrap().next().unwrap().unwrap().columns.remove(0)
+        };
+        assert_eq!(written(&Ids::from_names(["7", "-3", "0"])), ColumnValues::Integers(vec![7, -3, 0]));
+        for names in [["7", "x"], ["7", "007"], ["7", "+1"], ["7", "99999999999999999999"], ["7", "1.0"], ["7", "-0"]] {
+            let ColumnValues::Texts(texts) = written(&Ids::from_names(names)) else { panic!("{names:?}") };
+            assert_eq!(texts.iter().collect::<Vec<_>>(), names);
+        }
+        assert_eq!(written(&Ids::Numbers(3)), ColumnValues::Integers(vec![0, 1, 2]));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Numbers for names, in the order of their first mention.
 
-use super::Texts;
 use crate::linalg::aligned::prefer_large_pages;
 use foldhash::fast::RandomState;
+use nigh_formats::Texts;
 use std::hash::BuildHasher;
 
-/// Looked up together, names wait for memory together.
+/// Names are looked up in batches, so that they wait for memory together.
 const BATCH: usize = 64;
 
 /// Gives every name a number. A table of our own, because looking up many names at once hides most of the time that
@@ -13,11 +13,11 @@ const BATCH: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Interner {
     names: Texts,
-    /// Of each name, see `Key`.
+    /// The key of each name, see `key`.
     keys: Vec<u128>,
     /// The upper half of a name's hash, and its number plus one; zero where there is none. At most half full.
     slots: Vec<u64>,
-    // Seeded anew in every process, so that no file can be made to collide; numbers do not depend on it.
+    // Seeded differently in every process, so that no file can be made to collide; numbers do not depend on it.
     hasher: RandomState,
     seed: u64,
 }
@@ -30,7 +30,7 @@ impl Default for Interner {
     }
 }
 
-/// A short name whole in one number: up to 15 bytes, and their count. Of longer names only the count is there.
+/// A short name as one number: up to 15 bytes, and their count. Longer names share one key.
 #[inline]
 fn key(name: &str) -> u128 {
     const LONG: u128 = 255 << 120;
@@ -38,7 +38,7 @@ fn key(name: &str) -> u128 {
     if bytes.len() > 15 {
         return LONG;
     }
-    // Two loads that overlap, instead of a copy of a length that no one can foretell.
+    // Two overlapping loads instead of a copy of unpredictable length.
     let text = match bytes.len() {
         8.. => {
             let start = u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes"));
@@ -72,7 +72,7 @@ impl Interner {
         self.names.len()
     }
 
-    /// The number of a name, given out at its first mention.
+    /// The number of a name, assigned at its first mention.
     pub fn number(&mut self, name: &str) -> u32 {
         let key = key(name);
         self.number_hashed(name, key, self.hash(name, key))
@@ -118,7 +118,7 @@ impl Interner {
         if !is_short(key) {
             return self.hasher.hash_one(name);
         }
-        // The product of halves, each mixed with what no file can know, folded.
+        // The folded product of the halves, each mixed with the secret seed.
         let mix = |a: u64, b: u64| {
             let product = u128::from(a) * u128::from(b);
             product as u64 ^ (product >> 64) as u64

@@ -21,7 +21,7 @@ pub use run::measure;
 pub use significance::{holm, paired_p};
 pub use verdict::{ComparedTable, Figure, Measured, Verdict, VerdictCounts};
 
-use crate::dataset::paper::NamedDataset;
+use crate::dataset::NamedDataset;
 use crate::error::{Error, Result};
 use crate::names::{Auto, one_of};
 use crate::source::Refresh;

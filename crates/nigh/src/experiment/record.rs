@@ -1,9 +1,9 @@
 //! Records of finished repeats: a line of JSON each, written as soon as the repeat ends.
 
 use super::Cell;
-use crate::digest;
 use crate::error::{Error, Result};
 use crate::train::{Config, Evaluation};
+use nigh_formats::digest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -219,7 +219,6 @@ mod tests {
     use super::*;
     use crate::Dataset;
     use crate::experiment::{Experiment, measure};
-    use crate::testing::TempDir;
     use crate::train::Silent;
 
     fn cell() -> Cell {
@@ -233,7 +232,7 @@ mod tests {
 
     #[test]
     fn records_are_read_back_to_the_last_bit() {
-        let folder = TempDir::new();
+        let folder = tempfile::tempdir().unwrap();
         let store = Store::new(&folder.path().join("results"));
         assert!(store.read().unwrap().is_empty());
         let records = [record(1), record(2)];
@@ -250,7 +249,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_line_leaves_other_records_readable() {
-        let folder = TempDir::new();
+        let folder = tempfile::tempdir().unwrap();
         let store = Store::new(&folder.path().join("results"));
         let path = folder.path().join("results/leaders-community.jsonl");
         store.append(&record(1)).unwrap();
@@ -267,7 +266,7 @@ mod tests {
 
     #[test]
     fn one_process_at_a_time_runs_a_repeat() {
-        let folder = TempDir::new();
+        let folder = tempfile::tempdir().unwrap();
         let store = Store::new(&folder.path().join("results"));
         let held = store.try_lock(&cell(), 1).unwrap();
         assert!(held.is_some());

@@ -246,7 +246,7 @@ impl Graph {
         self.offsets.iter().for_each(|&offset| hash.update((offset as u64).to_le_bytes()));
         self.neighbours.iter().for_each(|neighbour| hash.update(neighbour.to_le_bytes()));
         self.weights.iter().flatten().for_each(|weight| hash.update(weight.to_le_bytes()));
-        crate::digest::hex(&hash.finalize())
+        nigh_formats::digest::hex(&hash.finalize())
     }
 }
 

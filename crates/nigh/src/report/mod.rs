@@ -8,5 +8,4 @@ pub mod page;
 pub mod paper;
 #[cfg(feature = "pictures")]
 pub mod plot;
-pub mod records;
 pub mod text_table;

@@ -1,10 +1,10 @@
 //! Tables of the paper with measured beside published figures: for the terminal, as Markdown, LaTeX and csv.
 
 use super::text_table::TextTable;
-use crate::dataset::csv_field;
 use crate::experiment::{ComparedTable, Experiment, Figure, FigureKind, Measured, Published, Verdict, VerdictCounts};
 use crate::metric::{Metric, PairMetric};
 use crate::names::Auto;
+use nigh_formats::text_table::csv_field;
 use std::fmt::Write;
 
 /// The sign that stands for a verdict.
@@ -341,7 +341,6 @@ pub fn word(verdict: Verdict) -> &'static str {
 mod tests {
     use super::*;
     use crate::experiment::RecordSet;
-    use crate::testing::TempDir;
 
     /// A table with one column, read from a file, with made-up means.
     fn compared(means: &[f64], about: &str) -> ComparedTable {
@@ -351,7 +350,7 @@ mod tests {
                 at + 1
             )
         });
-        let (folder, rows) = (TempDir::new(), rows.collect::<String>());
+        let (folder, rows) = (tempfile::tempdir().unwrap(), rows.collect::<String>());
         let path = folder.path().join("my,own.toml");
         std::fs::write(&path, format!("title = \"T\"\nwhere = \"here\"\n{about}\nlabel = \"A|B\"\n{rows}")).unwrap();
         let table = Experiment::read(&path).unwrap().with(Some(7), None).unwrap();

@@ -121,7 +121,7 @@ impl Scatter {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
             }
         };
-        crate::atomic::write(path, &bytes)
+        nigh_formats::atomic::write(path, &bytes)
     }
 
     fn scene(&self) -> Scene {
@@ -396,7 +396,6 @@ fn glyph(character: char) -> [u8; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TempDir;
     use std::fs;
 
     fn panel(points: Vec<[f32; 2]>) -> Panel {
@@ -444,7 +443,7 @@ mod tests {
         (info.width, info.height, pixels)
     }
 
-    fn names(folder: &TempDir) -> Vec<String> {
+    fn names(folder: &tempfile::TempDir) -> Vec<String> {
         let entries = fs::read_dir(folder.path()).expect("the folder");
         let mut names: Vec<_> =
             entries.map(|e| e.expect("an entry").file_name().into_string().expect("text")).collect();
@@ -537,7 +536,7 @@ mod tests {
 
     #[test]
     fn the_extension_chooses_the_format() {
-        let folder = TempDir::new();
+        let folder = tempfile::tempdir().unwrap();
         let plot = scatter(vec![panel(square())]);
         plot.write(&folder.path().join("plot.svg")).expect("an SVG");
         plot.write(&folder.path().join("plot.PNG")).expect("a PNG");
@@ -548,7 +547,7 @@ mod tests {
 
     #[test]
     fn other_extensions_are_refused_and_nothing_is_written() {
-        let folder = TempDir::new();
+        let folder = tempfile::tempdir().unwrap();
         for name in ["plot.pdf", "plot", ".svg"] {
             let error = scatter(vec![]).write(&folder.path().join(name)).expect_err(name);
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput);

@@ -165,7 +165,7 @@ impl<T: Question, E: Question> Parts<T, E> {
         self.train.iter().for_each(|part| part.hash("train", &mut seen, &mut hash));
         self.valid.iter().for_each(|part| part.hash("valid", &mut seen, &mut hash));
         self.test().iter().for_each(|part| part.hash("test", &mut seen, &mut hash));
-        crate::digest::hex(&hash.finalize())
+        nigh_formats::digest::hex(&hash.finalize())
     }
 }
 
@@ -297,6 +297,6 @@ fn graphs_by_part(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> 
 
 /// The labels of a sample, without which the task makes no sense.
 fn labels_of<'a>(dataset: &Dataset, sample: &'a Sample, task: Task) -> Result<&'a Arc<[Option<u32>]>> {
-    let missing = || Error::MissingLabels { dataset: dataset.name.clone(), task: task.name() };
+    let missing = || Error::MissingLabels { dataset: dataset.name.clone(), task: task.to_string() };
     sample.labels.as_ref().ok_or_else(missing)
 }

@@ -3,12 +3,12 @@
 
 use super::trainer::{Best, Snapshot, State};
 use super::{Adam, EndedRepeats, Evaluation, Job, Run};
-use crate::atomic;
-use crate::digest;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::model::Model;
 use crate::tensors::{self, Tensors};
+use nigh_formats::atomic;
+use nigh_formats::digest;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};

@@ -55,7 +55,7 @@ pub(super) fn evaluate<O: Objective>(
     model: &Model,
     draw: u64,
 ) -> Result<[f64; 2]> {
-    let mut mean = |parts: &[Part<O::Evaluation>]| {
+    let mut mean = |parts: &[Part<O::Evaluation>]| -> Result<f64> {
         let values = parts.iter().map(|part| objective.metric(part, &model.represent(&part.view, draw), model));
         Ok(mean_and_std(&values.collect::<Result<Vec<f64>>>()?).0)
     };

@@ -1,11 +1,12 @@
 //! Representations with the names of their nodes, in the formats that others read.
 
-use crate::atomic;
-use crate::dataset::{Ids, npy};
+use crate::dataset::Ids;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::report::records::{Records, Values};
 use crate::tensors::{self, Tensors};
+use nigh_formats::atomic;
+use nigh_formats::npy;
+use nigh_formats::records::{RecordColumn, Records};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -88,12 +89,12 @@ impl Embedding {
 
     /// Columns `id`, `h0`, `h1`, ..., behind `graph` if there are several.
     pub fn to_records(&self) -> Records {
-        let graphs = self.graphs.clone().map(|graphs| Records::default().with("graph", Values::Words(graphs)));
+        let graphs =
+            self.graphs.clone().map(|graphs| Records::default().with("graph", RecordColumn::from_texts(graphs)));
         let column = |column: usize| (0..self.matrix.rows()).map(|row| self.matrix.row(row)[column]).collect();
-        (0..self.matrix.cols())
-            .fold(graphs.unwrap_or_default().with("id", Values::Ids(self.ids.clone())), |records, at| {
-                records.with(format!("h{at}"), Values::Numbers(column(at)))
-            })
+        (0..self.matrix.cols()).fold(graphs.unwrap_or_default().with("id", self.ids.as_ref().into()), |records, at| {
+            records.with(format!("h{at}"), RecordColumn::Numbers(column(at)))
+        })
     }
 
     /// The text of word2vec: the numbers of rows and columns, then a line per row, with blanks between.

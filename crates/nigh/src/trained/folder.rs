@@ -2,9 +2,7 @@
 //! bytes; a damaged folder is refused.
 
 use super::{Summary, Trained, card};
-use crate::atomic;
 use crate::dataset::Ids;
-use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Model};
@@ -12,6 +10,8 @@ use crate::seeds::Seeds;
 use crate::source::Source;
 use crate::tensors::{self, Tensors};
 use crate::train::{Config, Resolved};
+use nigh_formats::atomic;
+use nigh_formats::digest::sha256;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

@@ -382,5 +382,5 @@ impl Inference<'_> {
 
 fn graph_digest(dataset: &Dataset) -> String {
     let all: String = dataset.samples.iter().map(|sample| sample.graph.digest()).collect();
-    crate::digest::sha256(all.as_bytes())
+    nigh_formats::digest::sha256(all.as_bytes())
 }

@@ -1,0 +1,49 @@
+//! Small files, right or wrong, for the tests of readers.
+
+#![allow(clippy::missing_panics_doc)]
+
+pub mod pickle;
+
+use std::io::{Cursor, Write};
+use zip::CompressionMethod;
+use zip::write::SimpleFileOptions;
+
+/// A version 1 array with this header.
+pub fn headed(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+/// An array in C order; `shape` as Python writes it.
+pub fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    headed(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n"), data)
+}
+
+/// A vector of 32-bit integers.
+pub fn ints(values: &[i32]) -> Vec<u8> {
+    npy("<i4", &format!("({},)", values.len()), &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>())
+}
+
+/// An archive of `(name, content)`.
+pub fn npz(members: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in members {
+        let options = SimpleFileOptions::default().compression_method(method);
+        zip.start_file(format!("{name}.npy"), options).unwrap();
+        zip.write_all(content).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+/// The same bytes after some small accidents.
+pub fn damaged(mut bytes: Vec<u8>, changes: &[(usize, u8)], cut: usize) -> Vec<u8> {
+    for &(at, byte) in changes {
+        let length = bytes.len();
+        bytes[at % length] = byte;
+    }
+    bytes.truncate(bytes.len().saturating_sub(cut));
+    bytes
+}

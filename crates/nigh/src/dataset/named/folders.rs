@@ -1,0 +1,89 @@
+//! Where the files of public datasets are looked for: a given folder, then `NIGH_DATA`, then the user's cache.
+
+use super::registry::{NamedDataset, Origin};
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// The file that a download puts in place last, for datasets without a list of files: if it exists, so do the others.
+pub(super) const LAST: &str = "raw/edge.csv.gz";
+
+/// The folders in which datasets are looked for, each with a folder per dataset.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Folders {
+    given: Option<PathBuf>,
+    variable: Option<PathBuf>,
+    cache: Option<PathBuf>,
+}
+
+/// Why a folder is one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Folder {
+    /// It was given.
+    Given,
+    /// The environment variable `NIGH_DATA` names it.
+    Variable,
+    /// It is the user's cache.
+    Cache,
+}
+
+impl Folders {
+    /// A folder given by the user, if any, then those of the environment.
+    pub fn new(given: Option<&Path>) -> Folders {
+        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = || folder("HOME");
+        let cache = if cfg!(target_os = "windows") {
+            folder("LOCALAPPDATA")
+        } else if cfg!(target_os = "macos") {
+            home().map(|home| home.join("Library/Caches"))
+        } else {
+            folder("XDG_CACHE_HOME").or_else(|| home().map(|home| home.join(".cache")))
+        };
+        Folders {
+            given: given.map(Path::to_path_buf),
+            variable: folder("NIGH_DATA"),
+            cache: cache.map(|cache| cache.join("nigh")),
+        }
+    }
+
+    /// The user's cache, where converted copies are kept.
+    pub fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
+    /// Where fetched datasets go: the folder that was given, else the user's cache.
+    pub fn target(&self) -> Option<&Path> {
+        self.given.as_deref().or(self.cache())
+    }
+
+    /// The folders in the order in which they are searched.
+    pub fn iter(&self) -> impl Iterator<Item = (Folder, &Path)> {
+        let all = [(Folder::Given, &self.given), (Folder::Variable, &self.variable), (Folder::Cache, &self.cache)];
+        all.into_iter().filter_map(|(kind, folder)| Some((kind, folder.as_deref()?)))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Path> {
+        self.iter().map(|(_, folder)| folder)
+    }
+
+    /// The first folder that holds the dataset.
+    pub fn find(&self, known: &NamedDataset) -> Option<PathBuf> {
+        let holds = |folder: &PathBuf| match known.files {
+            [] => folder.join(LAST).is_file(),
+            files => files.iter().all(|file| folder.join(file.name).is_file()),
+        };
+        self.all().map(|folder| folder.join(known.name)).find(holds)
+    }
+
+    /// As `find`; the error says where to get the files and where to put them.
+    pub fn require(&self, known: &NamedDataset) -> Result<PathBuf> {
+        self.find(known).ok_or_else(|| {
+            let names: Vec<&str> = known.files.iter().map(|file| file.name).collect();
+            let files = match known.origin {
+                Origin::Folder(address) => format!("the files {} from {address}", names.join(", ")),
+                Origin::Archive(address) => format!("the content of {address}"),
+            };
+            let folders = self.all().map(|folder| folder.join(known.name)).collect();
+            Error::NotDownloaded { name: known.name.to_string(), files, folders }
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! Edges in Parquet or Arrow.
+
+use super::layout::TablePlace;
+use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges, numbered};
+use crate::dataset::Ids;
+use crate::dataset::interner::Interner;
+use crate::error::{Error, Result};
+use nigh_formats::columnar::{Batch, ColumnValues, Columnar};
+use rayon::prelude::*;
+use std::path::Path;
+
+/// As `read`, from Parquet or Arrow.
+pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
+    let file = Columnar::open(path)?;
+    let header = file.names().to_vec();
+    let (layout, notes) = EdgeLayout::new(TablePlace { path, line: None }, columns, Some(&header), header.len())?;
+    let wanted = [Some(layout.source), Some(layout.target), layout.weight, layout.graph];
+    let wanted: Vec<usize> = wanted.into_iter().flatten().collect();
+    let mut list = EdgeList { notes, ..EdgeList::default() };
+    let (mut names, mut graph_names) = (Interner::default(), Interner::default());
+    let (mut pieces, mut all_weights, mut of_edges) = (Vec::new(), Vec::new(), Vec::new());
+    // Integers are kept as such until another type comes.
+    let mut integers: Vec<[i64; 2]> = Vec::new();
+    for batch in file.batches(&wanted)? {
+        let Batch { first_row, columns: read } = batch?;
+        let wrong = |at: usize, found: &str, expected: &str| {
+            Error::file(path, format!("column `{}` holds {found}; expected {expected}", header[wanted[at]]))
+        };
+        let mut read = read.into_iter();
+        let mut next = || read.next().expect("a column for each that was wanted");
+        match (next(), next()) {
+            (ColumnValues::Integers(source), ColumnValues::Integers(target)) if names.len() == 0 => {
+                integers.extend(source.into_iter().zip(target).map(|(source, target)| [source, target]));
+            }
+            (source, target) => {
+                if !integers.is_empty() {
+                    let edge = |ends: [i64; 2]| ends.map(|end| names.number(&end.to_string()));
+                    pieces.push(std::mem::take(&mut integers).into_iter().map(edge).collect());
+                }
+                let mut number = |at: usize, column: &ColumnValues, row: usize| match column {
+                    ColumnValues::Integers(values) => Ok(names.number(&values[row].to_string())),
+                    ColumnValues::Texts(texts) => Ok(names.number(&texts[row])),
+                    _ => Err(wrong(at, "numbers with fractions", "ids")),
+                };
+                let edge = |row| Ok([number(0, &source, row)?, number(1, &target, row)?]);
+                pieces.push((0..source.len()).map(edge).collect::<Result<Vec<_>>>()?);
+            }
+        }
+        if layout.weight.is_some() {
+            let weights: Vec<f32> = match next() {
+                ColumnValues::Integers(values) => values.into_iter().map(|value| value as f32).collect(),
+                ColumnValues::Numbers(values) => values,
+                _ => return Err(wrong(2, "no numbers", "positive numbers")),
+            };
+            if let Some(at) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
+                let problem = format!("row {}: weight {} is not a positive number", first_row + at, weights[at]);
+                return Err(Error::file(path, problem));
+            }
+            all_weights.push(weights);
+        }
+        if layout.graph.is_some() {
+            of_edges.push(match next() {
+                ColumnValues::Integers(values) => {
+                    values.iter().map(|graph| graph_names.number(&graph.to_string())).collect()
+                }
+                ColumnValues::Texts(texts) => texts.iter().map(|graph| graph_names.number(graph)).collect(),
+                _ => return Err(wrong(wanted.len() - 1, "numbers with fractions", "names of graphs")),
+            });
+        }
+    }
+    if !integers.is_empty() {
+        let (ids, edges) = numbered_integers(integers);
+        // Edges in one piece; weights and graphs follow.
+        list.ids = ids;
+        pieces = vec![edges];
+        all_weights = if all_weights.is_empty() { all_weights } else { vec![all_weights.concat()] };
+        of_edges = if of_edges.is_empty() { of_edges } else { vec![of_edges.concat()] };
+    } else {
+        let (ids, order) = numbered(names.into_names());
+        if let Some(order) = order {
+            pieces.par_iter_mut().flatten().flatten().for_each(|end| *end = order[*end as usize]);
+        }
+        list.ids = ids;
+    }
+    list.graphs = layout.graph.map(|_| (graph_names.into_names(), of_edges));
+    list.edges = ListedEdges::Pieces(pieces, all_weights);
+    if list.edges.is_empty() {
+        return Err(Error::file(path, "no edges; expected rows of two ids"));
+    }
+    Ok(list)
+}
+
+/// Ids in ascending order, and edges between their numbers.
+fn numbered_integers(edges: Vec<[i64; 2]>) -> (Ids, Vec<[u32; 2]>) {
+    let mut ids = edges.as_flattened().to_vec();
+    ids.par_sort_unstable();
+    ids.dedup();
+    let counted = ids.first() == Some(&0) && ids.last() == Some(&(ids.len() as i64 - 1));
+    let number = |id: i64| if counted { id as u32 } else { ids.binary_search(&id).expect("an id of the list") as u32 };
+    let edges = edges.par_iter().map(|ends| ends.map(number)).collect();
+    (Ids::from_integers(ids), edges)
+}

@@ -1,0 +1,159 @@
+//! Which column of a table of edges is what.
+
+use crate::error::{Error, Result};
+use nigh_formats::table::find_column;
+use std::path::Path;
+
+/// Which column of a table of edges is what: by the name in its header, or counted from one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EdgeColumns {
+    /// Ids of one end.
+    pub source: Option<String>,
+    /// Ids of the other end.
+    pub target: Option<String>,
+    /// Positive numbers.
+    pub weight: Option<String>,
+    /// The graph to which an edge belongs, where there are several.
+    pub graph: Option<String>,
+}
+
+/// Which column is what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EdgeLayout {
+    pub source: usize,
+    pub target: usize,
+    pub weight: Option<usize>,
+    pub graph: Option<usize>,
+    pub width: usize,
+}
+
+/// The header or the first line of a table, for messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TablePlace<'a> {
+    pub path: &'a Path,
+    /// The first line, if it has lines.
+    pub line: Option<usize>,
+}
+
+impl TablePlace<'_> {
+    fn error(self, problem: impl Into<String>) -> nigh_formats::Error {
+        match self.line {
+            Some(line) => nigh_formats::Error::line(self.path, line, problem),
+            None => nigh_formats::Error::file(self.path, problem),
+        }
+    }
+}
+
+impl EdgeLayout {
+    /// From the settings of the user, the header and the number of columns.
+    pub(super) fn new(
+        place: TablePlace<'_>,
+        columns: &EdgeColumns,
+        header: Option<&[String]>,
+        width: usize,
+    ) -> Result<(EdgeLayout, Vec<String>)> {
+        let find = |name: &String| find_column(name, header, width).map(Some).map_err(|problem| place.error(problem));
+        let worded = |words: &[&str]| {
+            header.and_then(|header| header.iter().position(|word| words.contains(&word.to_lowercase().as_str())))
+        };
+        let named = |name: &Option<String>, words: &[&str]| match name {
+            Some(name) => find(name),
+            None => Ok(worded(words)),
+        };
+        let (source, target) = (named(&columns.source, SOURCE_WORDS)?, named(&columns.target, TARGET_WORDS)?);
+        let mut weight = named(&columns.weight, &["weight", "weights", "w"])?;
+        let graph = named(&columns.graph, &["graph", "graph_id", "graph_indicator"])?;
+        let few = width <= 3 + usize::from(graph.is_some());
+        let (source, target) = match (source, target) {
+            (Some(source), Some(target)) => (source, target),
+            _ if !few => {
+                let problem = format!(
+                    "{width} columns; expected source, target and at most a weight, or the names of these columns"
+                );
+                let columns = &["source", "target", "weight"];
+                return Err(Error::UnclearColumns { problem: place.error(problem).into(), columns });
+            }
+            (source, target) => {
+                let taken = [source, target, weight, graph];
+                let mut free = (0..width).filter(|at| !taken.contains(&Some(*at)));
+                let mut next = |end: Option<usize>| end.or_else(|| free.next());
+                match (next(source), next(target)) {
+                    (Some(source), Some(target)) => (source, target),
+                    _ => return Err(place.error(format!("{width} columns; an edge needs two ids")).into()),
+                }
+            }
+        };
+        let mut notes = Vec::new();
+        let rest: Vec<usize> =
+            (0..width).filter(|at| ![Some(source), Some(target), weight, graph].contains(&Some(*at))).collect();
+        match (header, &rest[..]) {
+            // Without a header, a third column is a weight.
+            (None, &[third]) if weight.is_none() && columns.source.is_none() && columns.target.is_none() => {
+                weight = Some(third);
+            }
+            (Some(header), [_, ..]) => {
+                let words: Vec<String> = rest.iter().map(|&at| format!("`{}`", header[at])).collect();
+                let hint = if weight.is_none() { "; one can be named as the weight" } else { "" };
+                notes.push(format!("not used: {}{hint}", counted_columns(&words)));
+            }
+            _ => {}
+        }
+        let used = [Some(source), Some(target), weight, graph];
+        let twice = (0..4).find(|&at| used[at].is_some() && used[..at].contains(&used[at]));
+        if let Some(column) = twice.and_then(|at| used[at]) {
+            return Err(place.error(format!("column {} can't be two things at once", column + 1)).into());
+        }
+        Ok((EdgeLayout { source, target, weight, graph, width }, notes))
+    }
+}
+
+impl EdgeLayout {
+    /// Whether there is nothing but source, target and perhaps a weight, in this order.
+    pub fn is_plain(&self) -> bool {
+        let ends = self.source == 0 && self.target == 1 && self.graph.is_none();
+        ends && self.weight.is_none_or(|at| at == 2) && self.width == 2 + usize::from(self.weight.is_some())
+    }
+}
+
+fn counted_columns(words: &[String]) -> String {
+    format!("{} {}", if words.len() == 1 { "column" } else { "columns" }, words.join(", "))
+}
+
+const SOURCE_WORDS: &[&str] =
+    &["source", "src", "from", "source_id", "node1", "node_1", "id1", "id_1", "u", "head", "from_id", "fromnodeid"];
+
+const TARGET_WORDS: &[&str] = &[
+    "target",
+    "dst",
+    "to",
+    "target_id",
+    "node2",
+    "node_2",
+    "id2",
+    "id_2",
+    "v",
+    "tail",
+    "to_id",
+    "tonodeid",
+    "neighbour",
+    "neighbor",
+    "destination",
+];
+
+/// Whether a first line is a header, judged by itself and by the second line.
+pub(super) fn is_header(first: &[String], second: Option<&[String]>, columns: &EdgeColumns) -> bool {
+    let given = [&columns.source, &columns.target, &columns.weight, &columns.graph];
+    let named = |field: &String| given.into_iter().flatten().any(|name| name.eq_ignore_ascii_case(field));
+    let is_number = |field: &String| field.parse::<f64>().is_ok();
+    if first.iter().any(|field| named(field) && !is_number(field)) {
+        return true;
+    }
+    let worded = |words: &[&str]| first.iter().any(|field| words.contains(&field.to_lowercase().as_str()));
+    if worded(SOURCE_WORDS) && worded(TARGET_WORDS) {
+        return true;
+    }
+    // Words above numbers.
+    let Some(second) = second.filter(|second| first.len() > 1 && second.len() == first.len()) else { return false };
+    let over = |at: usize| !is_number(&first[at]) && is_number(&second[at]);
+    (over(0) && over(1)) || (2..first.len()).any(over)
+}

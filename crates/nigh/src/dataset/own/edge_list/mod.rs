@@ -1,0 +1,719 @@
+//! Edge lists: two columns of ids, and perhaps of weights and of graphs.
+
+mod columnar;
+mod layout;
+
+pub(crate) use self::columnar::read_columnar;
+pub use self::layout::EdgeColumns;
+use self::layout::{EdgeLayout, TablePlace, is_header};
+use crate::dataset::ids::{Ids, whole_number};
+use crate::dataset::interner::Interner;
+use crate::error::{Error, Result};
+use crate::graph::{Cleaning, Edges, Graph, build, build_mentioned, span};
+use nigh_formats::Texts;
+use nigh_formats::table::header_note;
+use nigh_formats::text_table::{
+    BadLine, BlockResult, LineBlock, ParsedLine, Separator, TextTable, comments_note, line_text,
+};
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The content of an edge list.
+#[derive(Debug, Default)]
+pub(crate) struct EdgeList {
+    /// Of every node: integers ascend, names are in the order of their first mention.
+    pub ids: Ids,
+    pub edges: ListedEdges,
+    /// What was cleaned so far.
+    pub tidied: Cleaning,
+    /// Names of graphs, and the number of one per edge, if there are several.
+    pub graphs: Option<(Texts, Vec<Vec<u32>>)>,
+    /// Whether the file lists its nodes, which gives them an order.
+    pub ordered: bool,
+    /// Whether edges have a direction, if the file says so.
+    pub directed: Option<bool>,
+    pub notes: Vec<String>,
+}
+
+/// Edges that were read.
+#[derive(Debug)]
+pub(crate) enum ListedEdges {
+    /// In pieces, as they were read; with a weight per edge, or without any.
+    Pieces(Vec<Vec<[u32; 2]>>, Vec<Vec<f32>>),
+    /// As a graph.
+    Built(Graph, Cleaning),
+}
+
+impl Default for ListedEdges {
+    fn default() -> ListedEdges {
+        ListedEdges::Pieces(Vec::new(), Vec::new())
+    }
+}
+
+impl ListedEdges {
+    pub fn is_empty(&self) -> bool {
+        match self {
+            ListedEdges::Pieces(pieces, _) => pieces.iter().all(Vec::is_empty),
+            ListedEdges::Built(graph, cleaning) => graph.num_edges() == 0 && cleaning.self_loops == 0,
+        }
+    }
+
+    /// Renumbers the nodes. Returns what was cleaned so far.
+    pub fn renumber(&mut self, places: &[u32]) -> Cleaning {
+        let mut tidied = Cleaning::default();
+        if let ListedEdges::Built(graph, cleaning) = self {
+            let weights = if graph.is_weighted() { vec![graph.edge_weights()] } else { Vec::new() };
+            tidied = *cleaning;
+            *self = ListedEdges::Pieces(vec![graph.edges().collect()], weights);
+        }
+        if let ListedEdges::Pieces(pieces, _) = self {
+            pieces.par_iter_mut().flatten().flatten().for_each(|end| *end = places[*end as usize]);
+        }
+        tidied
+    }
+
+    /// The graph on so many nodes, of which the last may have no edge.
+    pub fn into_graph(self, num_nodes: usize) -> Result<(Graph, Cleaning)> {
+        let (pieces, weights) = match self {
+            ListedEdges::Built(graph, cleaning) => return Ok((graph.with_nodes(num_nodes), cleaning)),
+            ListedEdges::Pieces(pieces, weights) => (pieces, weights),
+        };
+        let weighted = !weights.is_empty();
+        let share = pieces.len().div_ceil(rayon::current_num_threads()).max(1);
+        let shared = |number: usize| {
+            let mut edges = Edges::new(weighted);
+            for (at, piece) in pieces.iter().enumerate().skip(number * share).take(share) {
+                match weights.get(at) {
+                    None => piece.iter().for_each(|&edge| edges.push(edge)),
+                    Some(weights) => piece.iter().zip(weights).for_each(|(&edge, &w)| edges.push_weighted(edge, w)),
+                }
+            }
+            edges
+        };
+        let edges = (0..pieces.len().div_ceil(share)).into_par_iter().map(shared).collect();
+        drop((pieces, weights));
+        build(num_nodes, edges)
+    }
+}
+
+/// Reads an edge list.
+pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
+    let text = TextTable::open(path)?;
+    let nothing = || Error::file(path, "no edges; expected lines of two ids");
+    let first = text.head.first().ok_or_else(nothing)?;
+    let first_fields = text.fields(first)?;
+    let second = text.head.get(1).map(|line| text.fields(line)).transpose()?;
+    let header = is_header(&first_fields, second.as_deref(), columns).then_some(&first_fields[..]);
+    let width = first_fields.len();
+    if width < 2 {
+        let problem = format!("`{}` is one column; an edge needs two ids", first.text.trim());
+        return Err(Error::line(path, first.number, problem));
+    }
+    let place = TablePlace { path, line: Some(first.number) };
+    let (layout, remarks) = EdgeLayout::new(place, columns, header, width)?;
+    let skip = usize::from(header.is_some());
+    let sample = second.as_ref().filter(|_| header.is_some()).unwrap_or(&first_fields);
+    let end = |column: usize| sample.get(column).is_some_and(|id| whole_number(id.as_bytes()).is_some());
+    let mut list = match end(layout.source) && end(layout.target) && layout.graph.is_none() {
+        true => read_integers(&text, &layout, skip)?,
+        false => None,
+    };
+    if list.is_none() {
+        list = Some(read_names(&text, &layout, skip)?);
+    }
+    let mut list = list.expect("one of the two ways");
+    if list.edges.is_empty() {
+        return Err(nothing());
+    }
+    match header {
+        Some([first, second]) if is_edge_after_all(&mut list, first, second) => {}
+        Some(_) => list.notes.push(header_note(&text)),
+        None if first_is_apart(&list) => list.notes.push(format!(
+            "line {} of {}, `{}`, was read as an edge, and nothing else has its nodes; if it is a header, name its \
+             columns as source and target",
+            first.number,
+            path.display(),
+            first.text.trim()
+        )),
+        None => {}
+    }
+    list.notes.extend(remarks);
+    Ok(list)
+}
+
+/// Whether the names of the first line occur nowhere else, as those of a header do.
+fn first_is_apart(list: &EdgeList) -> bool {
+    let (Ids::Names(_), ListedEdges::Pieces(pieces, _)) = (&list.ids, &list.edges) else { return false };
+    let mut edges = pieces.iter().flatten().peekable();
+    let Some(&first) = edges.next() else { return false };
+    edges.peek().is_some() && !edges.any(|edge| edge.iter().any(|end| first.contains(end)))
+}
+
+/// Whether a supposed header names nodes of other lines; then it is added as an edge.
+fn is_edge_after_all(list: &mut EdgeList, first: &str, second: &str) -> bool {
+    let Ids::Names(names) = &mut list.ids else { return false };
+    let mut ends = [first, second].map(|word| names.iter().position(|name| name == word));
+    if ends == [None, None] {
+        return false;
+    }
+    for (end, word) in ends.iter_mut().zip([first, second]) {
+        *end = end.or_else(|| {
+            names.push(word);
+            Some(names.len() - 1)
+        });
+    }
+    if let ListedEdges::Pieces(pieces, _) = &mut list.edges {
+        pieces.push(vec![ends.map(|end| end.expect("found or added") as u32)]);
+    }
+    true
+}
+
+/// The edges of one block.
+#[derive(Debug, Default)]
+struct EdgePiece {
+    edges: Vec<[u32; 2]>,
+    weights: Vec<f32>,
+    graphs: Vec<u32>,
+}
+
+/// What a thread keeps from block to block.
+#[derive(Debug, Default)]
+struct EdgeWorker {
+    nodes: SeenNames,
+    graphs: SeenNames,
+    piece: EdgePiece,
+    numbers: Vec<u32>,
+}
+
+/// Names that a thread has seen, with the place of the first mention of each.
+#[derive(Debug, Default)]
+struct SeenNames {
+    interner: Interner,
+    firsts: Vec<u64>,
+}
+
+impl SeenNames {
+    /// `first` is the place of the first of these names in the file.
+    fn numbers(&mut self, names: &[&str], block: usize, numbers: &mut Vec<u32>) {
+        numbers.clear();
+        self.interner.numbers(names, numbers);
+        let mut next = self.firsts.len() as u32;
+        if self.interner.len() as u32 == next {
+            return;
+        }
+        for (at, &number) in numbers.iter().enumerate() {
+            if number == next {
+                self.firsts.push((block as u64) << 32 | at as u64);
+                next += 1;
+            }
+        }
+    }
+}
+
+/// Names of all threads in the order of their first mention, and for each thread the numbers of its names.
+fn merged(names: Vec<SeenNames>) -> (Texts, Vec<Vec<u32>>) {
+    let mut places: Vec<Vec<u32>> = names.iter().map(|names| vec![0; names.firsts.len()]).collect();
+    let mut order: Vec<(u64, u32, u32)> = Vec::new();
+    for (worker, names) in names.iter().enumerate() {
+        order.extend(names.firsts.iter().enumerate().map(|(at, &first)| (first, worker as u32, at as u32)));
+    }
+    order.par_sort_unstable();
+    let mut all = Interner::default();
+    for (_, worker, at) in order {
+        let name = &names[worker as usize].interner.names()[at as usize];
+        places[worker as usize][at as usize] = all.number(name);
+    }
+    (all.into_names(), places)
+}
+
+/// Reads ids that are small integers, which are their own numbers. `None` if some are not.
+fn read_integers(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<Option<EdgeList>> {
+    let other = AtomicBool::new(false);
+    let weighted = layout.weight.is_some();
+    let read = text.blocks(
+        skip,
+        || Edges::new(weighted),
+        |edges, block| {
+            let all = integers(edges, block, layout, text.separator)?;
+            all.ok_or_else(|| {
+                other.store(true, Ordering::Relaxed);
+                BadLine::new(0, "not whole numbers")
+            })
+        },
+    );
+    if other.into_inner() {
+        return Ok(None);
+    }
+    let (edges, blocks) = read?;
+    let notes = comments_note(&text.path, &blocks).into_iter().collect();
+    let num_edges: usize = blocks.into_iter().map(|block| block.result).sum();
+    if span(&edges) > 4 * num_edges + (1 << 20) {
+        // A table of all numbers up to the largest would be mostly holes.
+        return Ok(None);
+    }
+    let (graph, cleaning, mentioned) = build_mentioned(edges)?;
+    let ids = Ids::from_integers(mentioned.into_iter().map(i64::from).collect());
+    Ok(Some(EdgeList { ids, edges: ListedEdges::Built(graph, cleaning), notes, ..EdgeList::default() }))
+}
+
+/// Reads ids of any kind; if all are integers they are sorted.
+fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<EdgeList> {
+    let (workers, pieces) =
+        text.blocks(skip, EdgeWorker::default, |worker, block| named_piece(worker, block, layout, text.separator))?;
+    let (nodes, graphs): (Vec<SeenNames>, Vec<SeenNames>) =
+        workers.into_iter().map(|worker| (worker.nodes, worker.graphs)).unzip();
+    let (names, places) = merged(nodes);
+    let (ids, order) = numbered(names);
+    let of_piece: Vec<usize> = pieces.iter().map(|piece| piece.worker).collect();
+    let note = comments_note(&text.path, &pieces);
+    let mut list = gathered(layout, pieces, graphs);
+    list.notes.extend(note);
+    let place = |name: u32| order.as_ref().map_or(name, |order| order[name as usize]);
+    let places: Vec<Vec<u32>> = places.into_iter().map(|places| places.into_iter().map(place).collect()).collect();
+    if let ListedEdges::Pieces(pieces, _) = &mut list.edges {
+        pieces.par_iter_mut().zip(of_piece).for_each(|(edges, worker)| {
+            edges.iter_mut().flatten().for_each(|end| *end = places[worker][*end as usize]);
+        });
+    }
+    list.ids = ids;
+    Ok(list)
+}
+
+/// Ids, and the number of each name if integers were sorted.
+pub(crate) fn numbered(names: Texts) -> (Ids, Option<Vec<u32>>) {
+    match Ids::from_texts(names) {
+        Ids::Integers(numbers) if !numbers.is_sorted() => {
+            let mut sorted: Vec<u32> = (0..numbers.len() as u32).collect();
+            sorted.par_sort_unstable_by_key(|&at| numbers[at as usize]);
+            let mut order = vec![0; numbers.len()];
+            sorted.iter().zip(0..).for_each(|(&at, place)| order[at as usize] = place);
+            let ids = sorted.iter().map(|&at| numbers[at as usize]).collect();
+            (Ids::from_integers(ids), Some(order))
+        }
+        ids => (ids, None),
+    }
+}
+
+fn gathered(layout: &EdgeLayout, pieces: Vec<BlockResult<EdgePiece>>, graphs: Vec<SeenNames>) -> EdgeList {
+    let (names, places) = merged(graphs);
+    let (mut edges, mut weights, mut of_edges) = (Vec::new(), Vec::new(), Vec::new());
+    for BlockResult { worker, result: piece, .. } in pieces {
+        edges.push(piece.edges);
+        weights.extend(layout.weight.map(|_| piece.weights));
+        of_edges.push(piece.graphs.iter().map(|&graph| places[worker][graph as usize]).collect());
+    }
+    let graphs = layout.graph.map(|_| (names, of_edges));
+    EdgeList { edges: ListedEdges::Pieces(edges, weights), graphs, ..EdgeList::default() }
+}
+
+/// Adds the edges of a block whose ids are integers and counts them; `None` if an id is not an integer.
+fn integers(
+    edges: &mut Edges,
+    block: &LineBlock<'_>,
+    layout: &EdgeLayout,
+    separator: Separator,
+) -> ParsedLine<Option<usize>> {
+    let (content, skipped) = block.content();
+    let plain = layout.is_plain();
+    let mut add = |edge: [u32; 2], weight: Option<f32>| match weight {
+        None => edges.push(edge),
+        Some(weight) => edges.push_weighted(edge, weight),
+    };
+    let mut fields = Vec::new();
+    let (mut at, mut line, mut count) = (0, skipped, 0);
+    while at < content.len() {
+        if plain && let Some((edge, weight, next)) = plain_line(content, at, separator, layout.weight.is_some()) {
+            add(edge, weight);
+            (at, line, count) = (next, line + 1, count + 1);
+            continue;
+        }
+        let end = content[at..].iter().position(|&byte| byte == b'\n').map_or(content.len(), |end| at + end);
+        let (text, number) = (line_text(&content[at..end], line), line);
+        (at, line) = (end + 1, line + 1);
+        if let Some(text) = text.transpose()? {
+            let row = EdgeRow::parse(text, number, layout, separator, &mut fields)?;
+            let id = |id: &str| whole_number(id.as_bytes()).filter(|id| (0..Edges::LIMIT as i64).contains(id));
+            let (Some(source), Some(target)) = (id(&row.source), id(&row.target)) else { return Ok(None) };
+            add([source as u32, target as u32], row.weight);
+            count += 1;
+        }
+    }
+    Ok(Some(count))
+}
+
+/// `12,34` or `12,34,0.5` at the start of a line, and where the next begins. Other lines are parsed by `EdgeRow`.
+fn plain_line(bytes: &[u8], at: usize, separator: Separator, weighted: bool) -> Option<([u32; 2], Option<f32>, usize)> {
+    let (source, at) = digits(bytes, at)?;
+    let at = separated(bytes, at, separator)?;
+    let (target, mut at) = digits(bytes, at)?;
+    let mut weight = None;
+    if weighted {
+        let start = separated(bytes, at, separator)?;
+        let length = bytes[start..].iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+        let text = std::str::from_utf8(&bytes[start..start + length]).ok()?;
+        weight = Some(text.parse().ok().filter(|weight: &f32| weight.is_finite() && *weight > 0.0)?);
+        at = start + length;
+    }
+    match bytes[at..] {
+        [b'\n', ..] => Some(([source, target], weight, at + 1)),
+        [b'\r', b'\n', ..] => Some(([source, target], weight, at + 2)),
+        _ => None,
+    }
+}
+
+/// A number of up to seven digits without zeros in front, and where it ends.
+#[inline]
+fn digits(bytes: &[u8], start: usize) -> Option<(u32, usize)> {
+    // All digits at once: a loop would mispredict the end of every number.
+    let word = u64::from_le_bytes(*bytes.get(start..)?.first_chunk()?) ^ 0x3030_3030_3030_3030;
+    let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
+    let count = others.trailing_zeros() / 8;
+    if count == 0 || count == 8 || (count > 1 && bytes[start] == b'0') {
+        return None;
+    }
+    // The last digit at the top and zeros below; then pairs, fours and eights are joined.
+    let word = word << (64 - 8 * count);
+    let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
+    let upper = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
+    let lower = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
+    Some(((upper.wrapping_add(lower) >> 32) as u32, start + count as usize))
+}
+
+#[inline]
+fn separated(bytes: &[u8], mut at: usize, separator: Separator) -> Option<usize> {
+    match separator {
+        Separator::Byte(byte) => (bytes.get(at) == Some(&byte)).then_some(at + 1),
+        Separator::Blanks => {
+            let start = at;
+            while bytes.get(at) == Some(&b' ') {
+                at += 1;
+            }
+            (at > start).then_some(at)
+        }
+    }
+}
+
+/// The edges of a block whose ids are any names, numbered in the order in which this thread saw them.
+fn named_piece(
+    worker: &mut EdgeWorker,
+    block: &LineBlock<'_>,
+    layout: &EdgeLayout,
+    separator: Separator,
+) -> ParsedLine<EdgePiece> {
+    let plain = layout.is_plain() && layout.weight.is_none();
+    let mut fields = Vec::new();
+    let (mut ends, mut graphs) = (Vec::new(), Vec::new());
+    let piece = &mut worker.piece;
+    piece.weights.clear();
+    for line in block.lines() {
+        let (number, text) = line?;
+        if plain && let Some(pair) = plain_pair(text, separator) {
+            ends.extend(pair.map(Cow::Borrowed));
+            continue;
+        }
+        let row = EdgeRow::parse(text, number, layout, separator, &mut fields)?;
+        ends.extend([row.source, row.target]);
+        piece.weights.extend(row.weight);
+        graphs.extend(row.graph);
+    }
+    let graphs: Vec<&str> = graphs.iter().map(|graph: &Cow<'_, str>| graph.as_ref()).collect();
+    let ends: Vec<&str> = ends.iter().map(|end| end.as_ref()).collect();
+    worker.nodes.numbers(&ends, block.index, &mut worker.numbers);
+    piece.edges.clear();
+    piece.edges.extend(worker.numbers.as_chunks::<2>().0);
+    worker.graphs.numbers(&graphs, block.index, &mut worker.numbers);
+    Ok(piece.taken(&worker.numbers))
+}
+
+/// Two plain names with one separator. Other lines are parsed by `EdgeRow`.
+fn plain_pair(line: &str, separator: Separator) -> Option<[&str; 2]> {
+    let separator = match separator {
+        Separator::Byte(byte) => byte,
+        Separator::Blanks => b' ',
+    };
+    let bytes = line.as_bytes();
+    let mut between = None;
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte == separator {
+            if between.replace(at).is_some() {
+                return None;
+            }
+        } else if byte <= b'"' || byte >= 0x7f {
+            // A blank, a quote, or beyond ASCII, where there are more kinds of blanks.
+            return None;
+        }
+    }
+    let (source, target) = (&line[..between?], &line[between? + 1..]);
+    (!source.is_empty() && !target.is_empty()).then_some([source, target])
+}
+
+impl EdgePiece {
+    /// A copy of exact size; the buffers are reused for the next block.
+    fn taken(&self, graphs: &[u32]) -> EdgePiece {
+        EdgePiece { edges: self.edges.clone(), weights: self.weights.clone(), graphs: graphs.to_vec() }
+    }
+}
+
+/// The used columns of a line.
+struct EdgeRow<'a> {
+    source: Cow<'a, str>,
+    target: Cow<'a, str>,
+    weight: Option<f32>,
+    graph: Option<Cow<'a, str>>,
+}
+
+impl<'a> EdgeRow<'a> {
+    fn parse(
+        text: &'a str,
+        line: usize,
+        layout: &EdgeLayout,
+        separator: Separator,
+        fields: &mut Vec<Cow<'a, str>>,
+    ) -> ParsedLine<EdgeRow<'a>> {
+        let wrong = |problem: String| BadLine::new(line, problem);
+        separator.split(text, fields).map_err(wrong)?;
+        let (count, width) = (fields.len(), layout.width);
+        if count < 2 {
+            return Err(wrong(format!("`{}` is one column; an edge needs two ids", text.trim())));
+        }
+        if count != width {
+            return Err(wrong(format!("{count} columns, but the lines above have {width}")));
+        }
+        let mut take = |column: usize| match std::mem::take(&mut fields[column]) {
+            field if field.is_empty() => Err(wrong(format!("column {} is empty", column + 1))),
+            field => Ok(field),
+        };
+        let (source, target) = (take(layout.source)?, take(layout.target)?);
+        let weight = match layout.weight.map(&mut take).transpose()? {
+            None => None,
+            Some(text) => match text.parse::<f32>() {
+                Ok(weight) if weight.is_finite() && weight > 0.0 => Some(weight),
+                _ => return Err(wrong(format!("weight `{text}` is not a positive number"))),
+            },
+        };
+        Ok(EdgeRow { source, target, weight, graph: layout.graph.map(take).transpose()? })
+    }
+}
+
+/// Pairs of ids to be scored, with the line of each. `is_node` distinguishes an id from a header.
+pub fn read_pairs(path: &Path, is_node: impl Fn(&str) -> bool) -> Result<Vec<(usize, [String; 2])>> {
+    let text = TextTable::open(path)?;
+    let mut skip = 0;
+    if let Some(first) = text.head.first() {
+        let fields = text.fields(first)?;
+        let header = is_header(&fields, None, &EdgeColumns::default()) && !fields.iter().any(|field| is_node(field));
+        skip = usize::from(header);
+    }
+    let mut pairs = Vec::new();
+    text.each_line(skip, |number, fields| match fields {
+        [source, target, ..] => {
+            pairs.push((number, [source.to_string(), target.to_string()]));
+            Ok(())
+        }
+        _ => Err(Error::line(path, number, format!("`{}` is one column; a pair needs two ids", fields.join(" ")))),
+    })?;
+    if pairs.is_empty() {
+        return Err(Error::file(path, "no pairs; expected lines of two ids"));
+    }
+    Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeSet, HashMap};
+
+    fn read_text(content: &[u8], columns: &EdgeColumns) -> Result<EdgeList> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("edges.txt");
+        std::fs::write(&path, content).unwrap();
+        read(&path, columns)
+    }
+
+    fn list(content: &str) -> EdgeList {
+        read_text(content.as_bytes(), &EdgeColumns::default()).unwrap()
+    }
+
+    /// Every edge once, the smaller end first.
+    fn edges(list: &EdgeList) -> Vec<[u32; 2]> {
+        let mut edges: Vec<[u32; 2]> = match &list.edges {
+            ListedEdges::Pieces(pieces, _) => pieces.concat().iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect(),
+            ListedEdges::Built(graph, _) => graph.edges().collect(),
+        };
+        edges.retain(|[a, b]| a != b);
+        edges.sort_unstable();
+        edges.dedup();
+        edges
+    }
+
+    fn weights(list: &EdgeList) -> Vec<f32> {
+        match &list.edges {
+            ListedEdges::Pieces(_, weights) => weights.concat(),
+            ListedEdges::Built(graph, _) => {
+                if graph.is_weighted() {
+                    graph.edge_weights()
+                } else {
+                    Vec::new()
+                }
+            }
+        }
+    }
+
+    fn names(list: &EdgeList) -> Vec<String> {
+        list.ids.iter().map(String::from).collect()
+    }
+
+    fn message(content: &[u8]) -> String {
+        let error = read_text(content, &EdgeColumns::default()).unwrap_err().to_string();
+        error.rsplit_once("edges.txt").unwrap().1.to_string()
+    }
+
+    #[test]
+    fn commas_tabs_and_blanks_mean_the_same() {
+        for content in [
+            "a,b\nb,c\n",
+            "a\tb\nb\tc",
+            "a;b\nb;c",
+            "# two edges\n\na  b\nb c\r\n",
+            "source,target\na, b\n\"b\",\"c\"",
+            "\u{feff}a b\nb c\n",
+            "% 2 3\n% of konect\na b\nb c",
+        ] {
+            let list = list(content);
+            assert_eq!(names(&list), ["a", "b", "c"], "{content}");
+            assert_eq!(edges(&list), [[0, 1], [1, 2]]);
+            assert!(weights(&list).is_empty());
+        }
+    }
+
+    #[test]
+    fn ids_may_hold_blanks_and_commas_where_the_separator_allows() {
+        let list = list("New York,\"Paris, France\",2.5\n");
+        assert_eq!(names(&list), ["New York", "Paris, France"]);
+        assert_eq!(weights(&list), [2.5]);
+    }
+
+    #[test]
+    fn whole_numbers_are_put_in_order_whatever_their_size() {
+        let all = list("2 0\n0 1\n");
+        assert_eq!((&all.ids, &edges(&all)[..]), (&Ids::Numbers(3), &[[0, 1], [0, 2]][..]));
+        let gaps = list("9 5\n5 7\n");
+        assert_eq!((&gaps.ids, &edges(&gaps)[..]), (&Ids::Integers(vec![5, 7, 9]), &[[0, 1], [0, 2]][..]));
+        let large = list("9000000000 -5\n-5 7\n");
+        let expected = Ids::Integers(vec![-5, 7, 9_000_000_000]);
+        assert_eq!((&large.ids, &edges(&large)[..]), (&expected, &[[0, 1], [0, 2]][..]));
+        let mixed = list("9 5\n5 x\n");
+        assert_eq!(
+            (names(&mixed), &edges(&mixed)[..]),
+            (vec!["9".into(), "5".into(), "x".into()], &[[0, 1], [1, 2]][..])
+        );
+        assert_eq!(names(&list("07 7\n")), ["07", "7"], "two nodes");
+    }
+
+    #[test]
+    fn digits_are_read_at_once_as_one_by_one() {
+        for number in (0..10_000_000u32).step_by(997).chain([0, 9, 10, 99, 100, 9_999_999]) {
+            for behind in [",", " ", "\n", "x", "\u{ff}"] {
+                let text = format!("{number}{behind}       ");
+                assert_eq!(digits(text.as_bytes(), 0), Some((number, number.to_string().len())), "{text}");
+            }
+        }
+        for other in ["07,      ", ",1       ", "12345678 ", "12", "-1      ", "\u{ff}        "] {
+            assert_eq!(digits(other.as_bytes(), 0), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_none_if_its_words_are_nodes() {
+        let found = list("u v\nv w\nw u\n");
+        assert_eq!((edges(&found).len(), found.notes.len()), (3, 0));
+        for content in ["node_1,node_2\n1,2\n2,3\n", "who,whom\n1,2\n2,3", "from,to,weight\na,b,1\nb,c,2"] {
+            let found = list(content);
+            assert_eq!((edges(&found).len(), found.notes.len(), found.ids.len()), (2, 1, 3), "{content}");
+        }
+    }
+
+    #[test]
+    fn columns_are_found_by_name_or_number() {
+        let content = "when,to,who,how much,set\n9,b,a,0.5,x\n8,c,b,2,y\n";
+        let named = |source: &str, weight: Option<&str>, graph: Option<&str>| {
+            let owned = |name: &str| Some(name.to_string());
+            let columns = EdgeColumns {
+                source: owned(source),
+                target: owned("to"),
+                weight: weight.and_then(owned),
+                graph: graph.and_then(owned),
+            };
+            read_text(content.as_bytes(), &columns)
+        };
+        let list = named("who", Some("how much"), Some("SET")).unwrap();
+        assert_eq!((names(&list), edges(&list)), (vec!["a".into(), "b".into(), "c".into()], vec![[0, 1], [1, 2]]));
+        assert_eq!(weights(&list), [0.5, 2.0]);
+        let (graphs, of_edges) = list.graphs.unwrap();
+        assert_eq!((graphs.iter().collect::<Vec<_>>(), of_edges.concat()), (vec!["x", "y"], vec![0, 1]));
+        assert_eq!(list.notes[1], "not used: column `when`");
+        assert!(
+            named("whoever", None, None)
+                .unwrap_err()
+                .to_string()
+                .ends_with("edges.txt:1: has no column `whoever`; expected when, to, who, how much, set")
+        );
+        assert!(named("to", None, None).unwrap_err().to_string().ends_with("column 2 can't be two things at once"));
+        let counted = EdgeColumns { source: Some("3".into()), target: Some("1".into()), ..EdgeColumns::default() };
+        let list = read_text(b"x y z q\nz y x q\n", &counted).unwrap();
+        assert_eq!((names(&list), edges(&list)), (vec!["z".into(), "x".into()], vec![[0, 1]]));
+    }
+
+    #[test]
+    fn errors_name_line_and_value() {
+        assert_eq!(message(b"a b\nc\n"), ":2: `c` is one column; an edge needs two ids");
+        assert_eq!(message(b"x\n1\n"), ":1: `x` is one column; an edge needs two ids");
+        assert_eq!(message(b"1 2\n3\n"), ":2: `3` is one column; an edge needs two ids");
+        assert_eq!(message(b"a b 1\na c x\n"), ":2: weight `x` is not a positive number");
+        assert_eq!(message(b"1 2 1\n1 3 -2\n"), ":2: weight `-2` is not a positive number");
+        assert_eq!(message(b"a b\na c 1\n"), ":2: 3 columns, but the lines above have 2");
+        assert_eq!(message(b"a,b\na,\n"), ":2: column 2 is empty");
+        assert_eq!(message(b"a,b\nb,\"c\n"), ":2: `b,\"c` opens a quote and does not close it");
+        assert_eq!(message(b"a b\n\xff\xfe c\n"), ":2: byte 1 (0xff) is not UTF-8 text");
+        assert_eq!(message(b"1 2\n\n# x\n1 \xff\n"), ":4: byte 3 (0xff) is not UTF-8 text");
+        assert_eq!(message(b"# nothing\n"), ": no edges; expected lines of two ids");
+        assert_eq!(message(b"source,target\n"), ": no edges; expected lines of two ids");
+        let many = ":1: 4 columns; expected source, target and at most a weight, or the names of these columns";
+        assert_eq!(message(b"a b 1 2\n"), many);
+    }
+
+    /// The meaning of a list, by a simple reference.
+    fn meaning(edges: &[(String, String)]) -> BTreeSet<[String; 2]> {
+        let sorted = |(a, b): &(String, String)| if a < b { [a.clone(), b.clone()] } else { [b.clone(), a.clone()] };
+        edges.iter().filter(|(a, b)| a != b).map(sorted).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn every_edge_comes_back_with_its_names(
+            listed in prop::collection::vec(("[a-c0-9]{1,3}", "[0-9]{1,2}"), 1..50), comma: bool, end: bool, integers: bool,
+        ) {
+            let given: Vec<(String, String)> =
+                listed.into_iter().map(|(a, b)| if integers { (b.clone(), b) } else { (a, b) }).collect();
+            let separator = if comma { "," } else { " " };
+            let lines: Vec<String> = given.iter().map(|(a, b)| format!("{a}{separator}{b}")).collect();
+            let read = list(&(lines.join("\n") + if end { "\n" } else { "" }));
+            let back: Vec<(String, String)> = edges(&read).iter()
+                .map(|[a, b]| (read.ids.name(*a as usize).into(), read.ids.name(*b as usize).into())).collect();
+            prop_assert_eq!(meaning(&back), meaning(&given));
+            let distinct: HashMap<_, _> = given.iter().flat_map(|(a, b)| [(a, ()), (b, ())]).collect();
+            prop_assert_eq!(read.ids.len(), distinct.len());
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(noise in prop::collection::vec(any::<u8>(), 0..200), lines in "[ab1-3 ,;\t\"#%.\n-]{0,80}") {
+            let _ = read_text(&noise, &EdgeColumns::default());
+            let _ = read_text(lines.as_bytes(), &EdgeColumns::default());
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! A dataset as plain files: csv for what has names, NumPy's arrays for features.
+
+use crate::dataset::{Dataset, Features, FixedSplit, NamedDataset, Origin, Sample};
+use crate::error::{Error, Result};
+use nigh_formats::scipy::CsrRows;
+use nigh_formats::text_table::csv_field;
+use nigh_formats::{atomic, npy, scipy};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::Path;
+
+impl Dataset {
+    /// Writes the dataset as a new folder, atomically. Returns the names of the files in it. `known` says where a public
+    /// dataset comes from.
+    ///
+    /// - `nodes.csv`: every node, also those without an edge
+    /// - `edges.csv`: every undirected edge once, with its weight if it has one
+    /// - `features.npz` (`scipy.sparse.load_npz`) or `features.npy`: a row per line of `nodes.csv`
+    /// - `labels.csv`: the nodes that have a label
+    /// - `split.csv` or `split_pairs.csv`: the split that comes with the data
+    /// - `README.txt`: what is what
+    ///
+    /// With several graphs the csv files start with a column `graph`.
+    pub fn export(&self, known: Option<&NamedDataset>, folder: &Path) -> Result<Vec<&'static str>> {
+        if folder.exists() {
+            return Err(Error::file(folder, "exists already; an export is written to a folder of its own"));
+        }
+        let partial = atomic::beside(folder, "partial");
+        if partial.exists() {
+            // Left by a process that was killed while it wrote.
+            std::fs::remove_dir_all(&partial).map_err(Error::io(&partial))?;
+        }
+        let result = std::fs::create_dir_all(&partial).map_err(Error::io(&partial));
+        let result = result.and_then(|()| Export { dataset: self, folder: &partial, written: Vec::new() }.all(known));
+        let result = result.and_then(|files| {
+            std::fs::rename(&partial, folder).map_err(Error::io(folder))?;
+            Ok(files)
+        });
+        if result.is_err() {
+            let _ = std::fs::remove_dir_all(&partial);
+        }
+        result
+    }
+}
+
+struct Export<'a> {
+    dataset: &'a Dataset,
+    folder: &'a Path,
+    /// Names, and a line about each.
+    written: Vec<(&'static str, String)>,
+}
+
+impl Export<'_> {
+    fn all(mut self, known: Option<&NamedDataset>) -> Result<Vec<&'static str>> {
+        self.nodes()?;
+        self.edges()?;
+        self.features()?;
+        self.labels()?;
+        self.split()?;
+        let readme = self.readme(known);
+        self.file("README.txt", "this text".into(), |out| out.write_all(readme.as_bytes()))?;
+        Ok(self.written.into_iter().map(|file| file.0).collect())
+    }
+
+    fn file(
+        &mut self,
+        name: &'static str,
+        about: String,
+        content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<()> {
+        let path = self.folder.join(name);
+        let write = || {
+            let mut out = BufWriter::new(File::create(&path)?);
+            content(&mut out)?;
+            out.into_inner()?.sync_all()
+        };
+        write().map_err(Error::io(&path))?;
+        self.written.push((name, about));
+        Ok(())
+    }
+
+    /// A table over all graphs, with a column for the graph if there are several. `rows` writes those of one graph,
+    /// each after the start that it is given.
+    fn table(
+        &mut self,
+        name: &'static str,
+        about: String,
+        heading: &str,
+        rows: impl Fn(&mut BufWriter<File>, &str, &Sample) -> io::Result<()>,
+    ) -> Result<()> {
+        let dataset = self.dataset;
+        let several = dataset.samples.len() > 1;
+        self.file(name, about, |out| {
+            writeln!(out, "{}{heading}", if several { "graph," } else { "" })?;
+            for (number, sample) in dataset.samples.iter().enumerate() {
+                let name = dataset.graph_name(number);
+                let start = if several { format!("{},", csv_field(&name)) } else { String::new() };
+                rows(out, &start, sample)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn nodes(&mut self) -> Result<()> {
+        let about = format!("the {} nodes, one per line", self.dataset.num_nodes());
+        self.table("nodes.csv", about, "id", |out, start, sample| {
+            (0..sample.ids.len()).try_for_each(|node| writeln!(out, "{start}{}", id(sample, node as u32)))
+        })
+    }
+
+    fn edges(&mut self) -> Result<()> {
+        let weighted = self.dataset.samples.iter().any(|sample| sample.graph.is_weighted());
+        let heading = if weighted { "source,target,weight" } else { "source,target" };
+        let about = format!("the {} undirected edges, each once", self.dataset.num_edges());
+        self.table("edges.csv", about, heading, |out, start, sample| {
+            for source in 0..sample.graph.num_nodes() {
+                let targets = sample.graph.neighbours(source);
+                let after = targets.partition_point(|&target| target as usize <= source);
+                for (at, &target) in targets.iter().enumerate().skip(after) {
+                    write!(out, "{start}{},{}", id(sample, source as u32), id(sample, target))?;
+                    if weighted {
+                        // The shortest text that is read back to the same bits.
+                        write!(out, ",{}", sample.graph.weights(source).map_or(1.0, |weights| weights[at]))?;
+                    }
+                    writeln!(out)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn features(&mut self) -> Result<()> {
+        let samples = &self.dataset.samples;
+        let (rows, cols) = (self.dataset.num_nodes(), samples[0].features.cols());
+        let about = |how: &str| format!("{rows} × {cols}, rows in the order of nodes.csv; {how}");
+        if samples.iter().all(|sample| matches!(sample.features, Features::Constant(_))) {
+            return Ok(());
+        }
+        if samples.iter().all(|sample| matches!(sample.features, Features::Sparse(_))) {
+            return self.file("features.npz", about("scipy.sparse.load_npz"), |out| sparse(out, samples));
+        }
+        self.file("features.npy", about("numpy.load"), |out| {
+            npy::write(out, &[rows, cols], samples.iter().flat_map(|sample| dense(&sample.features)))
+        })
+    }
+
+    fn labels(&mut self) -> Result<()> {
+        let classes = &self.dataset.class_names;
+        let labels = self.dataset.samples.iter().flat_map(|sample| sample.labels.iter().flat_map(|all| all.iter()));
+        let count = labels.flatten().count();
+        if count == 0 {
+            return Ok(());
+        }
+        let about = format!("{count} nodes with a label, of {} classes", classes.len());
+        self.table("labels.csv", about, "id,label", |out, start, sample| {
+            let labels = sample.labels.iter().flat_map(|labels| labels.iter().enumerate());
+            for (node, class) in labels.filter_map(|(node, label)| Some((node, (*label)?))) {
+                writeln!(out, "{start}{},{}", id(sample, node as u32), csv_field(&classes[class as usize]))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A published split is of a single graph.
+    fn split(&mut self) -> Result<()> {
+        let (Some(given), sample) = (&self.dataset.fixed_split, &self.dataset.samples[0]) else { return Ok(()) };
+        match given {
+            FixedSplit::Nodes(parts) => {
+                let about = "the split of the nodes that everyone uses: train, valid, test".to_string();
+                self.file("split.csv", about, |out| {
+                    writeln!(out, "id,part")?;
+                    for (part, nodes) in ["train", "valid", "test"].iter().zip(parts) {
+                        nodes.iter().try_for_each(|&node| writeln!(out, "{},{part}", id(sample, node)))?;
+                    }
+                    Ok(())
+                })
+            }
+            FixedSplit::Pairs(parts) => {
+                let about = "pairs to validate and test with; exists = 1 is an edge that edges.csv lacks".to_string();
+                self.file("split_pairs.csv", about, |out| {
+                    writeln!(out, "source,target,exists,part")?;
+                    for (part, pairs) in ["valid", "test"].iter().zip(parts) {
+                        for (exists, pairs) in [(1, &pairs.positive), (0, &pairs.negative)] {
+                            for &[source, target] in pairs {
+                                writeln!(out, "{},{},{exists},{part}", id(sample, source), id(sample, target))?;
+                            }
+                        }
+                    }
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    fn readme(&self, known: Option<&NamedDataset>) -> String {
+        let name = &self.dataset.name;
+        let mut text = format!("{name}, written by nigh {}\n\n", env!("CARGO_PKG_VERSION"));
+        self.written.iter().for_each(|(file, about)| text += &format!("{file:<16} {about}\n"));
+        if self.dataset.samples.len() > 1 {
+            let graphs = self.dataset.samples.len();
+            text += &format!("\nThere are {graphs} graphs; an id names a node within its graph (column `graph`).\n");
+        }
+        if let Some(known) = known {
+            let (Origin::Folder(address) | Origin::Archive(address)) = known.origin;
+            text += &format!(
+                "\n{}\ncleaned: {}\nfrom {address}, under the terms found there\n",
+                known.about, known.cleaning
+            );
+        }
+        text
+    }
+}
+
+fn id(sample: &Sample, node: u32) -> String {
+    csv_field(&sample.ids.name(node as usize))
+}
+
+/// Every entry, zeros as well.
+fn dense(features: &Features) -> Box<dyn Iterator<Item = f32> + '_> {
+    match features {
+        Features::Constant(rows) => Box::new(std::iter::repeat_n(1.0, *rows)),
+        Features::Dense(matrix) => Box::new(matrix.data().iter().copied()),
+        Features::Sparse(matrix) => Box::new((0..matrix.rows()).flat_map(|row| {
+            let mut values = vec![0.0; matrix.cols()];
+            matrix.row(row).for_each(|(column, value)| values[column as usize] = value);
+            values
+        })),
+    }
+}
+
+/// The layout of `scipy.sparse.save_npz`, all graphs one below the other.
+fn sparse(out: &mut (impl Write + Seek), samples: &[Sample]) -> io::Result<()> {
+    let matrices = || {
+        samples.iter().filter_map(|sample| match &sample.features {
+            Features::Sparse(matrix) => Some(matrix),
+            _ => None,
+        })
+    };
+    let rows: usize = matrices().map(|matrix| matrix.rows()).sum();
+    let cols = matrices().next().map_or(0, |matrix| matrix.cols());
+    let matrix = CsrRows {
+        shape: [rows, cols],
+        num_entries: matrices().map(|matrix| matrix.num_entries()).sum(),
+        lengths: matrices().flat_map(|matrix| matrix.parts().0.windows(2)).map(|row| row[1] - row[0]),
+        columns: matrices().flat_map(|matrix| matrix.parts().1).copied(),
+        values: matrices().flat_map(|matrix| matrix.parts().2).copied(),
+    };
+    scipy::write(out, matrix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{FixedPairs, Ids, InputFiles};
+    use crate::graph::Graph;
+    use crate::linalg::Matrix;
+    use nigh_formats::npy::NpzArchive;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn text(folder: &Path, name: &str) -> String {
+        std::fs::read_to_string(folder.join(name)).unwrap()
+    }
+
+    fn export(dataset: &Dataset) -> (tempfile::TempDir, std::path::PathBuf) {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join("out");
+        let files = dataset.export(None, &folder).unwrap();
+        let mut there: Vec<String> = std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        there.sort();
+        let mut said = files.clone();
+        said.sort_unstable();
+        assert_eq!(there, said);
+        assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 1, "nothing beside the folder");
+        (temporary, folder)
+    }
+
+    /// Edges and labels by name, which no order of nodes can change.
+    type Named = (BTreeSet<[String; 2]>, BTreeMap<String, String>);
+
+    fn named(dataset: &Dataset) -> Named {
+        let sample = &dataset.samples[0];
+        let name = |node: u32| sample.ids.name(node as usize).into_owned();
+        let edge = |[a, b]: [u32; 2]| {
+            let mut edge = [name(a), name(b)];
+            edge.sort();
+            edge
+        };
+        let labels = sample.labels.iter().flat_map(|labels| labels.iter().enumerate());
+        let label = |(node, label): (usize, &Option<u32>)| {
+            Some((name(node as u32), dataset.class_names[(*label)? as usize].clone()))
+        };
+        (sample.graph.edges().map(edge).collect(), labels.filter_map(label).collect())
+    }
+
+    fn cora_like() -> Dataset {
+        let names = ["a", "Paris, \"F\"", "#3", "d d", "alone", "f"];
+        let (graph, _) = Graph::from_edges(6, &[[0, 1], [1, 2], [2, 3], [0, 3], [3, 5]]).unwrap();
+        let mut dataset = Dataset::from_graph("papers", graph);
+        dataset.samples[0].ids = Ids::from_names(names).into();
+        dataset.samples[0].labels = Some([Some(0), Some(1), None, Some(1), Some(0), Some(1)].into());
+        dataset.class_names = vec!["theory".into(), "neural, nets".into()];
+        dataset.samples[0].features =
+            Features::from_matrix(Matrix::from_fn(6, 20, |i, c| if c == 3 * i % 20 { 0.5 + i as f32 } else { 0.0 }));
+        dataset.fixed_split = Some(FixedSplit::Nodes([vec![0, 1], vec![3], vec![4, 5]]));
+        dataset
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_as_the_same_graph() {
+        let built_in = ["grid", "communities", "leaders"].map(|name| Dataset::built_in(name).unwrap());
+        for dataset in built_in.into_iter().chain([cora_like()]) {
+            let (_temporary, folder) = export(&dataset);
+            let file = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
+            let input = InputFiles {
+                nodes: file("nodes.csv"),
+                features: file("features.npz"),
+                labels: file("labels.csv"),
+                ..InputFiles::default()
+            };
+            let back = Dataset::from_files(&folder.join("edges.csv"), &input).unwrap();
+            assert_eq!(named(&back), named(&dataset), "{}", dataset.name);
+            let (back, sample) = (&back.samples[0], &dataset.samples[0]);
+            assert_eq!((back.graph.digest(), &back.ids), (sample.graph.digest(), &sample.ids), "also those alone");
+            assert_eq!(back.features.digest(), sample.features.digest());
+        }
+    }
+
+    #[test]
+    fn no_node_gets_lost_and_splits_come_along() {
+        let (_temporary, folder) = export(&cora_like());
+        assert_eq!(text(&folder, "nodes.csv"), "id\na\n\"Paris, \"\"F\"\"\"\n\"#3\"\nd d\nalone\nf\n");
+        assert!(text(&folder, "labels.csv").ends_with("alone,theory\nf,\"neural, nets\"\n"));
+        let split = "id,part\na,train\n\"Paris, \"\"F\"\"\",train\nd d,valid\nalone,test\nf,test\n";
+        assert_eq!(text(&folder, "split.csv"), split);
+        let readme = text(&folder, "README.txt");
+        ["nodes.csv", "edges.csv", "features.npz", "labels.csv", "split.csv"]
+            .iter()
+            .for_each(|name| assert!(readme.contains(name), "{readme}"));
+    }
+
+    #[test]
+    fn sparse_features_have_the_layout_of_scipy() {
+        let dataset = cora_like();
+        let (_temporary, folder) = export(&dataset);
+        let mut npz = NpzArchive::open(&folder.join("features.npz")).unwrap();
+        let integers = |npz: &mut NpzArchive, name: &str| npz.array(name).unwrap().integers().unwrap();
+        assert_eq!(integers(&mut npz, "shape"), [6, 20]);
+        assert_eq!(integers(&mut npz, "indptr"), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(integers(&mut npz, "indices"), [0, 3, 6, 9, 12, 15]);
+        assert_eq!(npz.array("data").unwrap().floats().unwrap(), [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]);
+        assert!(npz.names().any(|name| name == "format"));
+    }
+
+    #[test]
+    fn several_graphs_have_a_column_and_weights_their_bits() {
+        let mut first = Dataset::from_graph("two", Graph::from_edges(2, &[[0, 1]]).unwrap().0).samples.remove(0);
+        first.features = Features::Dense(Matrix::from_rows(&[[0.1, 0.2], [0.3, 0.4]]).into());
+        let mut second = first.clone();
+        second.graph = Graph::from_weighted_edges(2, &[[0, 1]], &[0.1]).unwrap().0.into();
+        second.labels = Some([None, Some(0)].into());
+        let dataset = Dataset::from_samples("two", vec![first, second], vec!["x".into()]).unwrap();
+        let (_temporary, folder) = export(&dataset);
+        assert_eq!(text(&folder, "nodes.csv"), "graph,id\n0,0\n0,1\n1,0\n1,1\n");
+        assert_eq!(text(&folder, "edges.csv"), "graph,source,target,weight\n0,0,1,1\n1,0,1,0.1\n");
+        assert_eq!(text(&folder, "labels.csv"), "graph,id,label\n1,1,x\n");
+        let features = npy::open(&folder.join("features.npy")).unwrap();
+        assert_eq!((features.shape(), features.floats().unwrap().len()), (&[4, 2][..], 8));
+    }
+
+    #[test]
+    fn given_pairs_are_listed_with_their_part() {
+        let mut dataset = Dataset::from_graph("path", Graph::from_edges(4, &[[0, 1], [1, 2]]).unwrap().0);
+        let part = |a, b| FixedPairs { positive: vec![a], negative: vec![b] };
+        dataset.fixed_split = Some(FixedSplit::Pairs([part([2, 3], [0, 3]), part([0, 2], [1, 3])]));
+        let (_temporary, folder) = export(&dataset);
+        let expected = "source,target,exists,part\n2,3,1,valid\n0,3,0,valid\n0,2,1,test\n1,3,0,test\n";
+        assert_eq!(text(&folder, "split_pairs.csv"), expected);
+        assert_eq!(text(&folder, "nodes.csv"), "id\n0\n1\n2\n3\n");
+    }
+
+    #[test]
+    fn a_folder_that_exists_is_left_alone() {
+        let temporary = tempfile::tempdir().unwrap();
+        let error = cora_like().export(None, temporary.path()).unwrap_err().to_string();
+        assert!(error.contains("exists already"), "{error}");
+        assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
+    }
+}

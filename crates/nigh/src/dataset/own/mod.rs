@@ -1,0 +1,275 @@
+//! A user's files: edges in any of several formats, perhaps with features and labels.
+
+mod edge_list;
+mod export;
+mod node_files;
+mod node_link;
+mod nodes;
+
+pub use self::edge_list::{EdgeColumns, read_pairs};
+pub use self::node_files::NodeColumns;
+
+use self::edge_list::{EdgeList, ListedEdges};
+use self::node_files::NodeRows;
+use self::nodes::Nodes;
+use super::{Dataset, Features, Ids, Sample, cleaning_notes, names};
+use crate::display::{abbreviate, pluralize};
+use crate::error::{Error, Result};
+use crate::graph::Cleaning;
+use nigh_formats::matrix_market::{self, SparseEntries};
+use nigh_formats::npy::NpzArchive;
+use nigh_formats::{Format, Texts, scipy};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+
+/// A user's files beside the edges, and which of their columns is what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InputFiles {
+    /// Which column of the table of edges is what.
+    pub edge_columns: EdgeColumns,
+    /// A file of ids: all nodes, also those without an edge, in the order of features that have no ids.
+    pub nodes: Option<PathBuf>,
+    /// A file of features.
+    pub features: Option<PathBuf>,
+    /// A file of labels.
+    pub labels: Option<PathBuf>,
+    /// Which column of these three is what.
+    pub node_columns: NodeColumns,
+}
+
+impl Dataset {
+    /// Edges with optional features and labels: text, Parquet, Arrow, Matrix Market, NumPy's arrays, node-link JSON.
+    pub fn from_files(path: &Path, input: &InputFiles) -> Result<Dataset> {
+        if !path.exists() {
+            let names = names().join(", ");
+            return Err(Error::file(path, format!("no such file; a graph is a file of edges or one of {names}")));
+        }
+        let mut list = read_edges(path, &input.edge_columns)?;
+        let (listed, features, labels) = {
+            let lookup = list.ids.lookup();
+            let is_node = |name: &str| lookup.find(name).is_some();
+            let read_ids = |path: &PathBuf| node_files::read_ids(path, &input.node_columns, &is_node);
+            let read_features = |path: &PathBuf| node_files::read_features(path, &input.node_columns, &is_node);
+            let read_labels = |path: &PathBuf| node_files::read_labels(path, &input.node_columns, &is_node);
+            (
+                input.nodes.as_ref().map(read_ids).transpose()?,
+                input.features.as_ref().map(read_features).transpose()?,
+                input.labels.as_ref().map(read_labels).transpose()?,
+            )
+        };
+        let mut notes = std::mem::take(&mut list.notes);
+        if let Some(rows) = features.as_ref().filter(|rows| rows.by_order() && listed.is_none()) {
+            list.number_by_order(rows)?.into_iter().for_each(|note| notes.push(note));
+        }
+        let directed = list.directed;
+        let (graph_names, mut parts) = list.into_parts();
+        let ids = parts.iter_mut().map(|part| std::mem::take(&mut part.ids)).collect();
+        let mut nodes = Nodes::new(ids, graph_names);
+        if let Some(listed) = listed {
+            notes.extend(listed.notes.iter().cloned());
+            let places = nodes.arrange(&listed)?;
+            parts.iter_mut().zip(places).for_each(|(part, places)| part.tidied.add(part.edges.renumber(&places)));
+        }
+
+        let mut feature_names = Vec::new();
+        let features = match features {
+            Some(mut rows) => {
+                notes.extend(rows.notes.iter().cloned());
+                feature_names = std::mem::take(&mut rows.columns);
+                let of_nodes = nodes.rows_of(&rows, true)?;
+                Some(nodes.features(rows, of_nodes)?)
+            }
+            None => None,
+        };
+        if nodes.num_added() > 0 {
+            notes.push(format!("{} with features but no edge: kept, isolated", pluralize(nodes.num_added(), "node")));
+        }
+        let (mut class_names, mut labels_of_graphs) = (Vec::new(), None);
+        if let Some(rows) = labels {
+            notes.extend(rows.notes.iter().cloned());
+            let (names, classes) = nodes::classes(&rows.rows);
+            let of_nodes = nodes.rows_of(&rows, false)?;
+            if names.is_empty() {
+                return Err(Error::file(rows.path(), "no node has a label"));
+            }
+            let class = |row: Option<u32>| row.and_then(|row| classes[row as usize]);
+            let labels = |rows: Vec<Option<u32>>| rows.into_iter().map(class).collect::<Vec<_>>();
+            labels_of_graphs = Some(of_nodes.into_iter().map(labels).collect::<Vec<_>>());
+            class_names = names;
+        }
+
+        let mut names = nodes.ids.iter().filter_map(|ids| match ids {
+            Ids::Names(names) => Some(names),
+            _ => None,
+        });
+        if let Some(name) = names.find_map(|names| names.iter().find(|name| name.contains(['\n', '\r']))) {
+            let problem = format!("node {name:?} has a line break in its id, which no table of lines can hold");
+            return Err(Error::file(path, problem));
+        }
+
+        let mut cleaning = Cleaning::default();
+        let mut samples = Vec::new();
+        for (number, (part, ids)) in parts.into_iter().zip(nodes.ids).enumerate() {
+            let n = ids.len();
+            let (graph, tidied) = part.edges.into_graph(n)?;
+            cleaning.add(tidied);
+            cleaning.add(part.tidied);
+            samples.push(Sample {
+                graph: graph.into(),
+                features: features.as_ref().map_or(Features::Constant(n), |features| features[number].clone()),
+                labels: labels_of_graphs.as_mut().map(|labels| std::mem::take(&mut labels[number]).into()),
+                ids: ids.into(),
+                addresses: None,
+            });
+        }
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let mut dataset = Dataset { cleaning: Some(cleaning), ..Dataset::from_samples(&name, samples, class_names)? };
+        if dataset.num_edges() == 0 {
+            return Err(Error::file(path, "no edge between two different nodes; message passing needs some"));
+        }
+        notes.extend(cleaning_notes(cleaning));
+        notes.extend(direction(cleaning, dataset.num_edges(), directed));
+        if let Some(graphs) = &nodes.graphs {
+            notes.push(format!("{}: {}", pluralize(graphs.len(), "graph"), abbreviate(graphs.iter())));
+            dataset.graph_names = graphs.iter().map(String::from).collect();
+        }
+        (dataset.notes, dataset.feature_names) = (notes, feature_names);
+        Ok(dataset)
+    }
+}
+
+/// A remark that edges lose their direction, unless they have none.
+fn direction(cleaning: Cleaning, num_edges: usize, directed: Option<bool>) -> Option<String> {
+    let one_way = num_edges - cleaning.both_ways;
+    match (directed, cleaning.both_ways) {
+        (Some(false), _) => None,
+        _ if one_way == 0 => None,
+        (None, 0) => Some("edges are taken in both directions".into()),
+        (_, _) => Some(format!(
+            "the graph is directed: {one_way} of {} have no way back; all are taken in both directions",
+            pluralize(num_edges, "edge")
+        )),
+    }
+}
+
+fn read_edges(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
+    match Format::of(path)? {
+        Format::Text => edge_list::read(path, columns),
+        Format::Columnar => edge_list::read_columnar(path, columns),
+        Format::MatrixMarket => adjacency(path, matrix_market::open(path)?),
+        Format::Npz => {
+            let mut archive = NpzArchive::open(path)?;
+            if scipy::is_sparse(&archive) { adjacency(path, scipy::read(&mut archive)?) } else { Err(no_graph(path)) }
+        }
+        Format::Npy => Err(no_graph(path)),
+        Format::Json => {
+            let read = node_link::read(path, columns.weight.as_deref())?;
+            Ok(EdgeList {
+                ids: Ids::from_texts(read.ids),
+                edges: ListedEdges::Pieces(vec![read.edges], read.weights.into_iter().collect()),
+                directed: Some(read.directed),
+                ordered: true,
+                ..EdgeList::default()
+            })
+        }
+    }
+}
+
+fn no_graph(path: &Path) -> Error {
+    let problem = "is no graph; expected a sparse matrix saved by scipy.sparse.save_npz, or a table of edges";
+    Error::file(path, problem)
+}
+
+/// The graph whose adjacency matrix this is. Ones are no weights, and a zero is no edge.
+fn adjacency(path: &Path, matrix: SparseEntries) -> Result<EdgeList> {
+    let (rows, cols) = (matrix.rows, matrix.cols);
+    if rows != cols {
+        return Err(Error::file(path, format!("is {rows} × {cols}; the adjacency matrix of a graph is square")));
+    }
+    let mut list = EdgeList { ids: Ids::Numbers(rows), ..EdgeList::default() };
+    // A stored triangle stands for both.
+    list.directed = matrix.symmetric.then_some(false);
+    let (mut edges, mut weights) = (matrix.entries, Vec::new());
+    if let Some(mut values) = matrix.values {
+        if let Some(at) = values.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
+            let ([row, column], value) = (edges[at], values[at]);
+            let problem = format!("entry ({row}, {column}) is {value}; a weight must be a positive number");
+            return Err(Error::file(path, problem));
+        }
+        let zeros = values.iter().filter(|value| **value == 0.0).count();
+        if zeros > 0 {
+            let mut kept = values.iter().map(|value| *value > 0.0);
+            edges.retain(|_| kept.next().unwrap_or(false));
+            values.retain(|value| *value > 0.0);
+            list.notes.push(format!("{zeros} entries are zero and no edges"));
+        }
+        if values.iter().any(|value| *value != 1.0) {
+            weights.push(values);
+        }
+    }
+    if edges.is_empty() {
+        return Err(Error::file(path, "no edges; expected a matrix with entries"));
+    }
+    list.edges = ListedEdges::Pieces(vec![edges], weights);
+    Ok(list)
+}
+
+/// One of the user's graphs.
+struct OneGraph {
+    ids: Ids,
+    edges: ListedEdges,
+    tidied: Cleaning,
+}
+
+impl EdgeList {
+    /// Gives every node the number of its row: ids below the number of rows are row numbers, other integers are taken in
+    /// ascending order. Names have no order.
+    fn number_by_order(&mut self, rows: &NodeRows<Features>) -> Result<Option<String>> {
+        match &self.ids {
+            Ids::Numbers(_) => {}
+            _ if self.ordered => {}
+            Ids::Integers(ids) if ids.iter().all(|id| (0..rows.len as i64).contains(id)) => {
+                self.tidied = self.edges.renumber(&ids.iter().map(|&id| id as u32).collect::<Vec<_>>());
+                self.ids = Ids::Numbers(rows.len);
+            }
+            Ids::Integers(_) => {
+                return Ok(Some("features have no ids; their rows are taken in the order of ascending ids".into()));
+            }
+            Ids::Names(_) => {
+                return Err(Error::RowsWithoutIds { path: rows.path().to_path_buf() });
+            }
+        }
+        Ok(None)
+    }
+
+    /// The graphs, and their names if there are several.
+    fn into_parts(self) -> (Option<Texts>, Vec<OneGraph>) {
+        let (names, of_edges, pieces, all_weights) = match (self.graphs, self.edges) {
+            (Some((names, of_edges)), ListedEdges::Pieces(pieces, weights)) => (names, of_edges, pieces, weights),
+            (_, edges) => return (None, vec![OneGraph { ids: self.ids, edges, tidied: self.tidied }]),
+        };
+        let mut edges = vec![Vec::new(); names.len()];
+        let mut weights = vec![Vec::new(); names.len()];
+        for (piece, graphs) in of_edges.iter().enumerate() {
+            for (at, &graph) in graphs.iter().enumerate() {
+                edges[graph as usize].push(pieces[piece][at]);
+                weights[graph as usize].extend(all_weights.get(piece).map(|weights| weights[at]));
+            }
+        }
+        let part = |(mut edges, weights): (Vec<[u32; 2]>, Vec<f32>)| {
+            let mut nodes = edges.as_flattened().to_vec();
+            nodes.sort_unstable();
+            nodes.dedup();
+            let number = |end: u32| nodes.binary_search(&end).expect("every end is listed") as u32;
+            edges.iter_mut().flatten().for_each(|end| *end = number(*end));
+            let weights = if weights.is_empty() { Vec::new() } else { vec![weights] };
+            OneGraph {
+                ids: self.ids.select(&nodes),
+                edges: ListedEdges::Pieces(vec![edges], weights),
+                tidied: Cleaning::default(),
+            }
+        };
+        let parts = edges.into_par_iter().zip(weights).map(part).collect();
+        (Some(names), parts)
+    }
+}

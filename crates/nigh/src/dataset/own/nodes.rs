@@ -1,0 +1,170 @@
+//! The nodes of a user's graphs: which row of a file belongs to which node, by id or by order.
+
+use super::node_files::NodeRows;
+use crate::dataset::interner::Interner;
+use crate::dataset::{Features, Ids};
+use crate::error::{Error, Result};
+use nigh_formats::Texts;
+use std::collections::HashMap;
+
+/// The nodes of the user's graphs; features may add some that have no edge.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    pub ids: Vec<Ids>,
+    /// The names of the graphs, where there are several.
+    pub graphs: Option<Texts>,
+    /// How many of each graph are known from the edges, or from a list of nodes.
+    listed: Vec<usize>,
+    /// The graph and the node of every row that has no id, if a list of nodes says so.
+    order: Option<Vec<(usize, u32)>>,
+}
+
+impl Nodes {
+    pub fn new(ids: Vec<Ids>, graphs: Option<Texts>) -> Nodes {
+        let listed = ids.iter().map(Ids::len).collect();
+        Nodes { ids, graphs, listed, order: None }
+    }
+
+    /// How many nodes were added.
+    pub fn num_added(&self) -> usize {
+        self.ids.iter().zip(&self.listed).map(|(ids, listed)| ids.len() - listed).sum()
+    }
+
+    /// Puts nodes in the order of a list, which names them all. Returns the new place of every node.
+    pub fn arrange(&mut self, list: &NodeRows<()>) -> Result<Vec<Vec<u32>>> {
+        let rows = self.rows_of(list, true)?;
+        let mut order = vec![(0, 0); list.len];
+        let mut places = Vec::new();
+        for (graph, rows) in rows.iter().enumerate() {
+            let mut nodes: Vec<(u32, u32)> = Vec::with_capacity(rows.len());
+            for (node, row) in rows.iter().enumerate() {
+                let missing = || format!("node `{}` has edges and is not in the list", self.ids[graph].name(node));
+                nodes.push((row.ok_or_else(|| Error::file(list.path(), missing()))?, node as u32));
+            }
+            nodes.sort_unstable();
+            let mut place_of = vec![0; nodes.len()];
+            for (place, &(row, node)) in (0..).zip(&nodes) {
+                place_of[node as usize] = place;
+                order[row as usize] = (graph, place);
+            }
+            let nodes: Vec<u32> = nodes.into_iter().map(|entry| entry.1).collect();
+            self.ids[graph] = self.ids[graph].select(&nodes);
+            self.listed[graph] = nodes.len();
+            places.push(place_of);
+        }
+        self.order = Some(order);
+        Ok(places)
+    }
+
+    /// For every node of every graph, its row. With `add`, rows of unknown nodes make new nodes.
+    pub fn rows_of<T>(&mut self, rows: &NodeRows<T>, add: bool) -> Result<Vec<Vec<Option<u32>>>> {
+        match &rows.ids {
+            Some(ids) => self.rows_by_id(rows, ids, add),
+            None => self.rows_by_order(rows, add),
+        }
+    }
+
+    fn rows_by_order<T>(&mut self, rows: &NodeRows<T>, add: bool) -> Result<Vec<Vec<Option<u32>>>> {
+        let wrong = |problem: String| Err(Error::file(rows.source.path(), problem));
+        if let Some(order) = &self.order {
+            if rows.len != order.len() {
+                return wrong(format!("{} rows, but the list of nodes has {}", rows.len, order.len()));
+            }
+            let mut found: Vec<Vec<Option<u32>>> = self.ids.iter().map(|ids| vec![None; ids.len()]).collect();
+            for (row, &(graph, node)) in (0..).zip(order) {
+                found[graph][node as usize] = Some(row);
+            }
+            return Ok(found);
+        }
+        let [ids] = &mut self.ids[..] else {
+            return wrong(format!("rows without ids can't be told apart in {} graphs; add ids", self.ids.len()));
+        };
+        if let (Ids::Numbers(n), true) = (&mut *ids, add) {
+            *n = rows.len.max(*n);
+        }
+        if rows.len != ids.len() {
+            return wrong(format!("{} rows, but the graph has {} nodes", rows.len, ids.len()));
+        }
+        Ok(vec![(0..rows.len as u32).map(Some).collect()])
+    }
+
+    fn rows_by_id<T>(&mut self, rows: &NodeRows<T>, ids: &Texts, add: bool) -> Result<Vec<Vec<Option<u32>>>> {
+        let mut found: Vec<Vec<Option<u32>>> = self.ids.iter().map(|ids| vec![None; ids.len()]).collect();
+        let mut added: Vec<Interner> = self.ids.iter().map(|_| Interner::default()).collect();
+        let lookups: Vec<_> = self.ids.iter().map(Ids::lookup).collect();
+        let graphs: HashMap<&str, usize> = self.graphs.iter().flat_map(|graphs| graphs.iter().zip(0..)).collect();
+        for (row, id) in ids.iter().enumerate() {
+            let wrong = |problem: String| rows.source.error(row, problem);
+            let graph = match (&rows.graphs, &lookups[..]) {
+                (_, [_]) => Some(0),
+                (Some(names), _) => {
+                    let known = graphs.get(&names[row]).copied();
+                    Some(known.ok_or_else(|| wrong(format!("graph `{}` has no edges", &names[row])))?)
+                }
+                (None, lookups) => {
+                    let mut holders = (0..lookups.len()).filter(|&graph| lookups[graph].find(id).is_some());
+                    let graph = holders.next();
+                    if let (Some(_), Some(_)) = (graph, holders.next()) {
+                        return Err(wrong(format!("node `{id}` is in several graphs; add a column `graph`")));
+                    }
+                    graph
+                }
+            };
+            let unknown = || wrong(format!("node `{id}` is not in the graph"));
+            let graph = graph.ok_or_else(unknown)?;
+            let node = match lookups[graph].find(id) {
+                Some(node) => node,
+                None if add => {
+                    let node = self.ids[graph].len() as u32 + added[graph].number(id);
+                    found[graph].resize(self.ids[graph].len() + added[graph].len(), None);
+                    node
+                }
+                None => return Err(unknown()),
+            };
+            if let Some(first) = found[graph][node as usize].replace(row as u32) {
+                return Err(wrong(format!("node `{id}` has a row already, {}", rows.source.place(first as usize))));
+            }
+        }
+        drop(lookups);
+        for (ids, added) in self.ids.iter_mut().zip(added) {
+            if added.len() > 0 {
+                *ids = Ids::from_names(ids.iter().chain(added.names().iter().map(Into::into)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// `F` of every graph; every node needs a row, unless none means zeros.
+    pub fn features(&self, rows: NodeRows<Features>, of_nodes: Vec<Vec<Option<u32>>>) -> Result<Vec<Features>> {
+        let mut missing = of_nodes.iter().zip(&self.ids).flat_map(|(rows, ids)| {
+            rows.iter().enumerate().filter(|(_, row)| row.is_none()).map(|(node, _)| ids.name(node))
+        });
+        if !rows.gaps
+            && let Some(first) = missing.next()
+        {
+            let (count, path) = (1 + missing.count(), rows.source.path());
+            return Err(Error::file(path, format!("{count} nodes of the graph have no row, `{first}` for one")));
+        }
+        let rows = if rows.gaps { rows.rows.with_empty_row() } else { rows.rows };
+        let last = rows.rows() as u32 - 1;
+        let select = |of_nodes: Vec<Option<u32>>| {
+            rows.permute_rows(&of_nodes.into_iter().map(|row| row.unwrap_or(last)).collect::<Vec<_>>())
+        };
+        Ok(of_nodes.into_iter().map(select).collect())
+    }
+}
+
+/// Classes in order, by value if they are numbers, and the class of each label.
+pub(crate) fn classes(labels: &Texts) -> (Vec<String>, Vec<Option<u32>>) {
+    let mut numbers = Interner::default();
+    let of_rows: Vec<Option<u32>> =
+        labels.iter().map(|label| (!label.is_empty()).then(|| numbers.number(label))).collect();
+    let names = numbers.into_names();
+    let mut order: Vec<u32> = (0..names.len() as u32).collect();
+    let values: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();
+    order.sort_unstable_by_key(|&at| (values.as_ref().map(|values| values[at as usize]), &names[at as usize]));
+    let mut places = vec![0; names.len()];
+    order.iter().zip(0..).for_each(|(&at, place)| places[at as usize] = place);
+    let class_names = order.iter().map(|&at| names[at as usize].to_string()).collect();
+    (class_names, of_rows.into_iter().map(|class| class.map(|class| places[class as usize])).collect())
+}

@@ -1,0 +1,83 @@
+//! What fuzzing starts from or ever found is read again as a graph, whole and damaged. `NIGH_BLESS=1` writes the files that
+//! fuzzing starts from.
+
+#[path = "../../nigh-formats/tests/damage/mod.rs"]
+mod damage;
+mod graph_files;
+#[path = "../../nigh-formats/tests/samples/mod.rs"]
+mod samples;
+
+use damage::accidents;
+use graph_files::{READERS, read};
+use proptest::prelude::*;
+use samples::{Seed, check_seeds, stored};
+use std::time::Instant;
+
+/// All in order.
+fn seeds() -> Vec<Seed> {
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut gz, b"0,1\n1,2\n").unwrap();
+    vec![
+        ("csv", "features.csv", b"id,x,y\na,0.5,1\nb,-1e3,2\n1,0,0\n".to_vec()),
+        ("csv", "labels.txt", b"# two\na x\nb \"y\"\n".to_vec()),
+        ("csv", "weights.csv", b"source,target,weight\n\"a, b\",c,0.5\nc,d,2\n".to_vec()),
+        ("gz", "edges.csv.gz", gz.finish().unwrap()),
+        (
+            "json",
+            "links.json",
+            br#"{"directed": false, "multigraph": false, "graph": {}, "nodes": [{"id": 1}, {"id": 2}],
+            "links": [{"weight": 0.5, "source": 1, "target": 2}]}"#
+                .to_vec(),
+        ),
+        (
+            "json",
+            "edges.json",
+            br#"{"edges": [{"source": "a", "target": "b"}], "nodes": [{"id": "a"}, {"id": "b"}]}"#.to_vec(),
+        ),
+    ]
+}
+
+/// Also the files for the readers of formats, since any of them may be given as a graph.
+fn files() -> Vec<(String, String, Vec<u8>)> {
+    let own: Vec<&str> = READERS.iter().map(|reader| reader.0).collect();
+    let others = ["arrow", "matrix_market", "npy", "npz", "parquet", "pickle", "pt"];
+    let places = ["tests/hostile", "../nigh-formats/tests/hostile", "../nigh-formats/tests/fixtures/tables"];
+    stored(&[&own[..], &others].concat(), &places)
+}
+
+#[test]
+fn what_fuzzing_starts_from_is_in_order() {
+    for (reader, path, bytes) in check_seeds(seeds()) {
+        // A lone table is not all that the other two read.
+        if reader == "json" {
+            read(reader, &bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+    }
+}
+
+#[test]
+fn every_file_can_be_handed_to_every_reader() {
+    for (_, path, bytes) in files() {
+        for (reader, _) in READERS {
+            let start = Instant::now();
+            let _ = read(reader, &bytes);
+            assert!(start.elapsed().as_secs() < 5, "{path} takes {reader} long");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 1000, ..Default::default() })]
+
+    #[test]
+    fn no_accident_makes_a_reader_panic(
+        file in prop::sample::select(files()), accidents in prop::collection::vec(accidents(), 1..6),
+    ) {
+        let (reader, path, mut bytes) = file;
+        accidents.iter().for_each(|accident| accident.happen(&mut bytes));
+        let start = Instant::now();
+        let reader = if READERS.iter().any(|known| known.0 == reader) { reader.as_str() } else { "csv" };
+        let _ = read(reader, &bytes);
+        prop_assert!(start.elapsed().as_secs() < 5, "{} takes long", path);
+    }
+}

@@ -1,0 +1,32 @@
+//! Files of graphs that lie about themselves are refused with a message that says why. `NIGH_BLESS=1` writes them.
+
+mod graph_files;
+#[path = "../../nigh-formats/tests/samples/mod.rs"]
+mod samples;
+
+use samples::{Hostile, check_hostile};
+use std::io::Write;
+
+const HOSTILE: &[Hostile] = &[
+    ("bomb.csv.gz", "gz", "the most that is read", || gzip(&b"0,1\n".repeat(2_000_000))),
+    ("bomb.txt.gz", "csv", "that is a bomb, not a table", || gzip(&b"\n".repeat(12 << 20))),
+    ("deep.json", "json", "EOF while parsing", || [&b"{\"nodes\": [{\"id\": 1, \"x\": "[..], &[b'['; 3000]].concat()),
+    ("unlisted.json", "json", "link 0 names node `2`, which is not listed", || {
+        br#"{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}"#.to_vec()
+    }),
+    ("quote.csv", "csv", "opens a quote and does not close it", || b"a,b\n\"c,d\n".to_vec()),
+    ("latin1.csv", "csv", "(0xfc) is not UTF-8 text", || b"M\xfcnchen,Z\xfcrich\n".to_vec()),
+    ("cut.json", "json", "EOF while parsing", || br#"{"nodes": [{"id": 1}], "links": [{"sou"#.to_vec()),
+    ("cut.csv.gz", "gz", "edge.csv.gz", || gzip(&b"0,1\n".repeat(100))[..20].to_vec()),
+];
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn hostile_files_are_refused_with_a_reason() {
+    check_hostile(HOSTILE, graph_files::read);
+}
