@@ -1,12 +1,11 @@
-//! Every word of help.
+//! Commands, options and help texts.
 
+use crate::settings::Settings;
+use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use nigh::dataset::{EdgeColumns, Input, NodeColumns};
-use nigh::names::Auto;
-use nigh::source::{Refresh, Signal, SignalScale};
-use nigh::task::{Negatives, SameLabelPairs};
-use nigh::{Decoder, Metric, Protocol, Storage, Task};
-use serde::Serialize;
+use nigh::source::Signal;
 use std::path::PathBuf;
 
 /// Stochastic Message Passing: graph neural networks that know where a node is and still what a node is
@@ -16,69 +15,67 @@ pub struct CommandLine {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Threads to use; results have the same bits on any number [default: all cores]
+    /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub threads: Option<usize>,
 
-    /// No progress and no remarks on stderr, only errors
+    /// No progress and no notes on stderr, only errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
 }
 
-/// A count; what is sensible for each option is checked with the rest of the settings.
+/// A count. The range of each option is checked with the rest of the settings.
 fn whole_number(text: &str) -> Result<usize, String> {
     seed(text)?.try_into().map_err(|_| "too large for this machine".to_string())
 }
 
-/// Up to 2^53, which every file format can hold.
+/// Up to 2^53, which every file format can represent.
 fn seed(text: &str) -> Result<u64, String> {
     let number = text.parse().ok().filter(|&number: &u64| number <= 1 << 53);
     number.ok_or_else(|| "expected a whole number from 0 to 2^53".to_string())
 }
 
-fn auto_or_whole_number(text: &str) -> Result<Auto<usize>, String> {
-    if text == "auto" { Ok(Auto::Auto) } else { whole_number(text).map(Auto::Is) }
-}
-
-fn auto_or_number(text: &str) -> Result<Auto<f32>, String> {
-    text.parse().map_err(|_| "expected `auto` or a number".to_string())
-}
-
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show what SMP is for, on the paper's communities and leaders (in under a minute)
+    /// Show what SMP does, on the paper's communities and leaders (in under a minute)
     Demo(Demo),
-    /// Train a model on a graph and report how good it is
-    #[command(after_help = train_examples())]
+    /// Train a model on a graph and report its test metric
+    #[command(after_help = TRAIN_EXAMPLES)]
     Train(Box<Train>),
-    /// Measure a saved model again, on its own graph or on another
+    /// Evaluate a saved model, on its own graph or on another
     Evaluate(Evaluate),
     /// Write the representation of every node of a graph
     Embed(Embed),
     /// Score pairs, list the most likely links of a node, or classify nodes
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(Predict),
-    /// The width d that Theorem 2 asks for on a graph, and the error measured
+    /// Show the width d that Theorem 2 requires on a graph, and the measured error
     Certify(Certify),
-    /// Every model, and what it can answer
+    /// List the models, or show the page of one
     Models(Models),
-    /// Train several models on a graph, and say which is better and how surely
+    /// Train several models on a graph and test which differences are significant
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Box<Compare>),
-    /// Run the tables of the paper, as far as they have not been run yet
-    #[command(after_help = REPRODUCE_NOTES)]
+    /// Run the experiments of the paper that have no record yet
+    #[command(after_help = reproduce_notes())]
     Reproduce(Reproduce),
-    /// Show the tables of the paper with ours beside theirs, from what was run
+    /// Show the tables of the paper: recorded figures beside published ones
     Report(Report),
-    /// Graphs by name: list them, look into one, fetch it, write it as plain files
+    /// List, show, fetch and export datasets
     Data {
         #[command(subcommand)]
         command: DataCommand,
     },
-}
-
-fn train_examples() -> String {
-    format!("{TRAIN_EXAMPLES}\nModels: `nigh models`")
+    /// Print a script that completes commands, options and names in a shell
+    #[command(after_help = COMPLETIONS_NOTES)]
+    Completions {
+        /// bash, elvish, fish, powershell or zsh
+        #[arg(value_name = "SHELL", hide_possible_values = true)]
+        shell: Shell,
+    },
+    /// Print the manual page of the program or of a command
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(Man),
 }
 
 const TRAIN_EXAMPLES: &str = "Examples:
@@ -86,7 +83,30 @@ const TRAIN_EXAMPLES: &str = "Examples:
   nigh train edges.csv --labels labels.csv --task node-classification --out model
   nigh train edges.csv --config settings.toml --out model --resume
 
-Graphs by name: `nigh data list`";
+Datasets: `nigh data list`
+Models: `nigh models`";
+
+const COMPLETIONS_NOTES: &str = "\
+Where to put the script:
+  nigh completions bash > ~/.local/share/bash-completion/completions/nigh
+  nigh completions zsh > ~/.zfunc/_nigh                 (with ~/.zfunc in fpath, before compinit)
+  nigh completions fish > ~/.config/fish/completions/nigh.fish";
+
+const MAN_EXAMPLES: &str = "Examples:
+  nigh man | man -l -
+  nigh man data fetch | man -l -
+  nigh man --out ~/.local/share/man/man1      (a page per command)";
+
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The command, such as `train` or `data fetch` [default: the program]
+    #[arg(value_name = "COMMAND", conflicts_with = "out")]
+    pub command: Vec<String>,
+
+    /// Write the pages of the program and of all commands to this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
 
 const PREDICT_EXAMPLES: &str = "Examples:
   nigh predict model edges.csv --pairs pairs.csv
@@ -95,11 +115,12 @@ const PREDICT_EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Draw the nodes by their learnt representation, for SGC and for SMP (.svg or .png)
+    /// Draw the nodes by their learnt representations, for SGC and SMP (.svg or .png)
+    #[cfg(feature = "pictures")]
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
 
-    /// Runs per figure
+    /// Runs per figure, with different random seeds
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole_number, allow_negative_numbers = true)]
     pub repeats: usize,
 
@@ -107,7 +128,7 @@ pub struct Demo {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole_number, allow_negative_numbers = true)]
     pub epochs: usize,
 
-    /// Root of all randomness
+    /// Random seed
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
 
@@ -118,8 +139,8 @@ pub struct Demo {
 
 #[derive(Debug, Args)]
 pub struct Models {
-    /// Show the page of one model: formula, shapes, cost, when to use it
-    #[arg(value_name = "MODEL")]
+    /// Show the page of this model: formula, shapes, cost, when to use it
+    #[arg(value_name = "MODEL", value_parser = Suggested(suggestions::models), hide_possible_values = true)]
     pub model: Option<String>,
 
     /// Print one JSON object instead of the table
@@ -130,9 +151,10 @@ pub struct Models {
 #[derive(Debug, Args)]
 #[command(mut_arg("model", |model| model.hide(true)))]
 pub struct Compare {
-    /// Models with commas between them (`nigh models`) [default: smp-linear, smp-identity, sgc, gcn, gat and, for links,
-    /// common-neighbors, adamic-adar; those that can answer]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Models, separated by commas (`nigh models`) [default: smp-linear, smp-identity, sgc, gcn, gat, common-neighbors,
+    /// adamic-adar; those that support the task]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Suggested(suggestions::models))]
+    #[arg(hide_possible_values = true)]
     pub models: Vec<String>,
 
     /// Print one JSON object instead of the table
@@ -147,9 +169,9 @@ pub struct Compare {
 }
 
 const COMPARE_EXAMPLES: &str = "\
-Every model meets the same splits: repeats with the same seed differ in nothing else.
-p is that of a paired t-test over them against the best model; what is said of all models
-together is corrected for their number (Holm).
+All models are trained on the same splits: repeats with the same seed share their split.
+p is the p-value of a paired t-test against the best model; the conclusion about all models is
+corrected for their number (Holm).
 
 Examples:
   nigh compare edges.csv --task link-prediction --models smp-linear,gcn,adamic-adar
@@ -157,11 +179,11 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct Reproduce {
-    /// A table by name, `all`, or a TOML file of your own
-    #[arg(value_name = "TABLE")]
+    /// Name of a table, `all`, or a TOML file
+    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::tables_or_all), hide_possible_values = true)]
     pub table: String,
 
-    /// Only these datasets and models, with commas between them
+    /// Run only these datasets and models, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
 
@@ -173,7 +195,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub epochs: Option<usize>,
 
-    /// Keep records in this folder
+    /// Folder of the records
     #[arg(long, value_name = "DIR", default_value = RESULTS)]
     pub results: PathBuf,
 
@@ -181,20 +203,35 @@ pub struct Reproduce {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
-    /// Only say what is left to run
+    /// Show what is left to run, and run nothing
     #[arg(long)]
     pub dry_run: bool,
 }
 
 const RESULTS: &str = "experiments/results";
 
-const REPRODUCE_NOTES: &str = "\
-Tables: poc, link-prediction, ppa, node-classification, pairwise-node-classification,
-graph-reconstruction, ablation-link, ablation-signal, runtime, one-hot,
-link-prediction-citation, ablation-node, ablation-pairwise, position-encoding
+fn reproduce_notes() -> String {
+    format!("{}\n\n{REPRODUCE_NOTES}", wrapped("Tables:", &suggestions::tables(), 95))
+}
 
-Every finished repeat is kept at once. A run that was stopped, in whatever way, goes on where it
-was; several processes share the work. Cells that stand in several tables are run once.
+/// Words with commas between them, in lines of at most `width` characters.
+fn wrapped(first: &str, words: &[&str], width: usize) -> String {
+    let (mut text, mut length) = (first.to_string(), first.len());
+    for (at, word) in words.iter().enumerate() {
+        let comma = if at + 1 < words.len() { "," } else { "" };
+        length += 1 + word.len() + comma.len();
+        let fits = length <= width;
+        if !fits {
+            length = word.len() + comma.len();
+        }
+        text += &format!("{}{word}{comma}", if fits { " " } else { "\n" });
+    }
+    text
+}
+
+const REPRODUCE_NOTES: &str = "\
+Every finished repeat is recorded immediately. An interrupted run resumes where it stopped, and
+several processes share the work. Cells that occur in several tables are run once.
 
 Examples:
   nigh reproduce poc
@@ -203,31 +240,31 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// A table by name, or a TOML file of your own [default: all tables of the paper]
-    #[arg(value_name = "TABLE")]
+    /// Name of a table, or a TOML file [default: all tables of the paper]
+    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::tables), hide_possible_values = true)]
     pub table: Option<String>,
 
-    /// text, markdown, latex, csv, html or json [default: by the name of --out, otherwise text]
-    #[arg(long, value_name = "FORMAT")]
+    /// text, markdown, latex, csv, html or json [default: by the extension of --out, or text]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub format: Option<ReportFormat>,
 
-    /// Write it to this file
+    /// Write the report to this file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Print one JSON object: a summary, and every figure with ours, theirs and the verdict
+    /// Print one JSON object: a summary, and every figure with both values and the verdict
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 
-    /// Of runs with so many repeats [default: the table's]
+    /// Use runs with this number of repeats [default: the table's]
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub repeats: Option<usize>,
 
-    /// Of runs with so many epochs [default: the table's]
+    /// Use runs with this number of epochs [default: the table's]
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     pub epochs: Option<usize>,
 
-    /// Where the records are
+    /// Folder of the records
     #[arg(long, value_name = "DIR", default_value = RESULTS)]
     pub results: PathBuf,
 }
@@ -244,13 +281,13 @@ pub enum ReportFormat {
 
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// Every graph that has a name, how large it is and where it is
+    /// List the named datasets with their sizes and where they are
     List {
         /// Look for datasets in this folder first, then in NIGH_DATA and the user's cache
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
     },
-    /// Counts, components, degrees and origin of one graph, by name or in files
+    /// Show counts, components, degrees and origin of a graph
     Show {
         /// Print one JSON object instead of text
         #[arg(long)]
@@ -259,24 +296,25 @@ pub enum DataCommand {
         #[command(flatten)]
         data: Data,
     },
-    /// Download datasets of the paper from their public origin
+    /// Download datasets from their public origin
     #[command(after_help = FETCH_NOTES)]
     Fetch {
         /// Names of datasets (`nigh data list`)
-        #[arg(value_name = "NAME", required = true)]
+        #[arg(value_name = "NAME", required = true, value_parser = Suggested(suggestions::downloads))]
+        #[arg(hide_possible_values = true)]
         names: Vec<String>,
 
-        /// Put them into this folder instead of the user's cache
+        /// Folder to put them into, instead of the user's cache
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
 
-        /// Download again what is here already
+        /// Download again even if the files are there
         #[arg(long)]
         force: bool,
     },
-    /// Write a graph as plain files: csv, and NumPy's arrays for features
+    /// Write a graph as plain files: csv, and NumPy arrays for features
     Export {
-        /// A new folder for the files
+        /// New folder for the files
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
 
@@ -286,22 +324,22 @@ pub enum DataCommand {
 }
 
 const FETCH_NOTES: &str = "\
-An interrupted download goes on where it stopped. Every file is checked before it is put in place.
-Other commands fetch a dataset by themselves when they need it, all but ogbl-ppa, which is large.
+An interrupted download resumes where it stopped. Every file is checked by its SHA-256 before use.
+Other commands download a dataset when they need it, except ogbl-ppa, which is large.
 The terms of use are those of the origin (`nigh data show NAME`).
 
-NIGH_ORIGIN=ADDRESS names a mirror: files come from ADDRESS/NAME/FILE, archives (ppi, ogbl-ddi,
-ogbl-ppa) from ADDRESS/NAME.zip. ALL_PROXY, HTTPS_PROXY and NO_PROXY are honoured.";
+NIGH_ORIGIN=URL names a mirror: files come from URL/NAME/FILE, archives (ppi, ogbl-ddi, ogbl-ppa)
+from URL/NAME.zip. The proxy settings ALL_PROXY, HTTPS_PROXY and NO_PROXY are respected.";
 
-/// A graph and what is known of its nodes.
+/// A graph with features and labels of its nodes.
 #[derive(Debug, Default, Args)]
 pub struct Data {
-    /// A name (`nigh data list`) or a file of edges: csv, tsv or blank-separated (also .gz, .zst), Parquet, Arrow,
-    /// Matrix Market, scipy's .npz, networkx's node-link .json
-    #[arg(value_name = "GRAPH")]
+    /// Name of a dataset (`nigh data list`) or file of edges: csv, tsv or blank-separated (also .gz, .zst), Parquet, Arrow,
+    /// Matrix Market, SciPy .npz, NetworkX node-link .json
+    #[arg(value_name = "GRAPH", value_parser = Suggested(suggestions::datasets), hide_possible_values = true)]
     pub graph: String,
 
-    /// All nodes, a table with a column of ids: adds those without an edge, and orders features that have no ids
+    /// Table of all node ids: adds nodes without edges, and gives the order of features without ids
     #[arg(long, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
 
@@ -313,8 +351,8 @@ pub struct Data {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
-    /// Look for named datasets in this folder first, then in NIGH_DATA and the user's cache; one that is
-    /// fetched goes into this folder
+    /// Look for named datasets in this folder first, then in NIGH_DATA and the user's cache; downloads go into this
+    /// folder
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
@@ -322,15 +360,15 @@ pub struct Data {
     pub columns: Columns,
 }
 
-/// Which column is what.
+/// Which column has which content.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Columns, by name or counted from 1")]
 pub struct Columns {
-    /// Edges: ids of one end [default: source, src, from ..., or the first]
+    /// Edges: ids of the source node [default: source, src, from ..., or the first]
     #[arg(long, value_name = "COLUMN")]
     pub source: Option<String>,
 
-    /// Edges: ids of the other end [default: target, dst, to ..., or the second]
+    /// Edges: ids of the target node [default: target, dst, to ..., or the second]
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
 
@@ -338,15 +376,15 @@ pub struct Columns {
     #[arg(long, value_name = "COLUMN")]
     pub weight: Option<String>,
 
-    /// All tables: the graph to which a row belongs, where there are several [default: graph, graph_id]
+    /// All tables: the graph of a row, if there are several graphs [default: graph, graph_id]
     #[arg(long, value_name = "COLUMN")]
     pub graph_column: Option<String>,
 
-    /// Features and labels: ids of nodes [default: id, node ..., or the first]
+    /// Features and labels: node ids [default: id, node ..., or the first]
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,
 
-    /// Labels: the label [default: label, class ..., or the only other]
+    /// Labels: the label [default: label, class ..., or the only other column]
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
 }
@@ -375,19 +413,19 @@ impl Data {
 
 #[derive(Debug, Args)]
 pub struct Train {
-    /// Save the best model to this new folder
+    /// Save the best model to this folder, which must not exist
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Go on where a killed run with the same settings and --out stopped
+    /// Resume an interrupted run with the same settings and --out
     #[arg(long, requires = "out")]
     pub resume: bool,
 
-    /// Keep a checkpoint every N epochs [default: every 3 seconds]
+    /// Write a checkpoint every N epochs [default: every 3 seconds]
     #[arg(long, value_name = "N", requires = "out", value_parser = whole_number, allow_negative_numbers = true)]
     pub checkpoint_every: Option<usize>,
 
-    /// Settings in a TOML file, by the names of the options below; the command line goes first
+    /// TOML file of settings, named like the options below; options override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -402,170 +440,9 @@ pub struct Train {
     pub settings: Settings,
 }
 
-/// The fields of `nigh::Config`, each of which may be left out.
-#[derive(Debug, Default, Args, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[command(next_help_heading = "Settings")]
-pub struct Settings {
-    /// link-prediction, node-classification, pairwise-node-classification or graph-reconstruction
-    /// [default: link-prediction]
-    #[arg(long, value_name = "TASK")]
-    pub task: Option<Task>,
-
-    /// A model of the catalog (`nigh models`) [default: smp-linear]
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
-
-    /// strict, or published: cosine scores and loose negatives, as the paper's figures were made
-    /// [default: strict]
-    #[arg(long, value_name = "PROTOCOL")]
-    pub protocol: Option<Protocol>,
-
-    /// Propagation steps or layers K [default: 2]
-    #[arg(long, value_name = "K", value_parser = whole_number, allow_negative_numbers = true)]
-    pub hops: Option<usize>,
-
-    /// How rows are stored between hops (linear, gcn, sage): float32, or float16, faster on graphs beyond
-    /// the caches; the error is told [default: float32]
-    #[arg(long, value_name = "STORAGE")]
-    pub hop_storage: Option<Storage>,
-
-    /// Width of hidden layers and of the representation [default: 32]
-    #[arg(long, value_name = "W", value_parser = whole_number, allow_negative_numbers = true)]
-    pub width: Option<usize>,
-
-    /// Share of entries dropped between layers: auto (0.6 for gat, 0.5 for others) or a number
-    /// [default: auto]
-    #[arg(long, value_name = "P", value_parser = auto_or_number, allow_negative_numbers = true)]
-    pub dropout: Option<Auto<f32>>,
-
-    /// Distribution of the stochastic matrix E: gaussian, uniform, rademacher or sparse
-    /// [default: gaussian]
-    #[arg(long, value_name = "SIGNAL")]
-    pub signal: Option<Signal>,
-
-    /// Width d of the stochastic matrix E; number of eigenvectors (eigen-gnn); width of vectors
-    /// (node2vec) [default: 32]
-    #[arg(long, value_name = "D", value_parser = whole_number, allow_negative_numbers = true)]
-    pub signal_dim: Option<usize>,
-
-    /// Scale of E: auto, inverse-sqrt (d^-1/2) or unit [default: auto]
-    #[arg(long, value_name = "SCALE")]
-    pub signal_scale: Option<Auto<SignalScale>>,
-
-    /// Whether E stays: auto, fixed or resampled; a resampled model can embed graphs it has never seen
-    /// [default: auto]
-    #[arg(long, value_name = "REFRESH")]
-    pub refresh: Option<Auto<Refresh>>,
-
-    /// node2vec: nodes on a walk [default: 80]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub walk_length: Option<usize>,
-
-    /// node2vec: walks from every node [default: 10]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub walks_per_node: Option<usize>,
-
-    /// node2vec: how far apart two nodes of a walk may be to make a pair [default: 10]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub walk_context: Option<usize>,
-
-    /// node2vec: the larger, the less a walk goes back [default: 1]
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
-    pub walk_p: Option<f32>,
-
-    /// node2vec: the larger, the nearer a walk stays [default: 1]
-    #[arg(long, value_name = "Q", allow_negative_numbers = true)]
-    pub walk_q: Option<f32>,
-
-    /// node2vec: passes over the walks [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub walk_epochs: Option<usize>,
-
-    /// Score of a pair: auto, cosine, inner-product or hadamard-mlp [default: auto]
-    #[arg(long, value_name = "DECODER")]
-    pub decoder: Option<Auto<Decoder>>,
-
-    /// auto, auc, ap, hits@K, mrr, accuracy or macro-f1 [default: auto]
-    #[arg(long, value_name = "METRIC")]
-    pub metric: Option<Auto<Metric>>,
-
-    /// Passes over the training data [default: 1000]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub epochs: Option<usize>,
-
-    /// Step of Adam [default: 0.01]
-    #[arg(long, value_name = "LR", allow_negative_numbers = true)]
-    pub learning_rate: Option<f32>,
-
-    /// L2 penalty on weights [default: 0.0005]
-    #[arg(long, value_name = "WD", allow_negative_numbers = true)]
-    pub weight_decay: Option<f32>,
-
-    /// Epoch after which the learning rate falls, 0 for never [default: 200]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub decay_at: Option<usize>,
-
-    /// Factor by which it falls [default: 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub decay_factor: Option<f32>,
-
-    /// Longest gradient, 0 for any length [default: 0]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub clip_norm: Option<f32>,
-
-    /// Positive pairs per step, 0 for all at once [default: auto, 65536 for hadamard-mlp]
-    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
-    pub batch_size: Option<Auto<usize>>,
-
-    /// Epochs between two evaluations; the first and the last have one [default: 5]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub evaluate_every: Option<usize>,
-
-    /// Runs, with seeds SEED, SEED+1, ... [default: 5]
-    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
-    pub repeats: Option<usize>,
-
-    /// Root of all randomness [default: 1]
-    #[arg(long, value_name = "SEED", value_parser = seed, allow_negative_numbers = true)]
-    pub seed: Option<u64>,
-
-    /// Share held out for validation [default: 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub valid_fraction: Option<f32>,
-
-    /// Share held out for the test [default: 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub test_fraction: Option<f32>,
-
-    /// Training nodes per class, 0 for shares [default: auto]
-    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
-    pub train_per_class: Option<Auto<usize>>,
-
-    /// Validation nodes per class [default: auto]
-    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
-    pub valid_per_class: Option<Auto<usize>>,
-
-    /// Test nodes per class, 0 for all the rest [default: auto]
-    #[arg(long, value_name = "N", value_parser = auto_or_whole_number, allow_negative_numbers = true)]
-    pub test_per_class: Option<Auto<usize>>,
-
-    /// auto, loose or exact [default: auto, by protocol]
-    #[arg(long, value_name = "KIND")]
-    pub train_negatives: Option<Auto<Negatives>>,
-
-    /// auto, loose or exact [default: auto, by protocol]
-    #[arg(long, value_name = "KIND")]
-    pub evaluation_negatives: Option<Auto<Negatives>>,
-
-    /// Positives of pairwise classification: auto, all or sampled [default: auto]
-    #[arg(long, value_name = "CHOICE")]
-    pub same_label_pairs: Option<Auto<SameLabelPairs>>,
-}
-
 #[derive(Debug, Args)]
 pub struct Evaluate {
-    /// A folder that `nigh train --out` wrote
+    /// Model folder, written by `nigh train --out`
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
@@ -579,11 +456,11 @@ pub struct Evaluate {
 
 #[derive(Debug, Args)]
 pub struct Embed {
-    /// A folder that `nigh train --out` wrote
+    /// Model folder, written by `nigh train --out`
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
-    /// Where to write: .npy (ids in FILE.ids.txt), .csv, .parquet, .safetensors, or .vec (word2vec)
+    /// Output file: .npy (ids in FILE.ids.txt), .csv, .parquet, .safetensors or .vec (word2vec)
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 
@@ -593,11 +470,11 @@ pub struct Embed {
 
 #[derive(Debug, Args)]
 pub struct Predict {
-    /// A folder that `nigh train --out` wrote
+    /// Model folder, written by `nigh train --out`
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
-    /// Score the pairs of this file: two columns of ids
+    /// Score the pairs in this file, which has two columns of ids
     #[arg(long, value_name = "FILE", conflicts_with = "node")]
     pub pairs: Option<PathBuf>,
 
@@ -605,19 +482,19 @@ pub struct Predict {
     #[arg(long, value_name = "ID")]
     pub node: Option<String>,
 
-    /// The graph of these pairs, or of this node, where there are several
+    /// Graph of the pairs or the node, if there are several graphs
     #[arg(long, value_name = "NAME")]
     pub in_graph: Option<String>,
 
-    /// How many links to list
+    /// Number of links to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "node", value_parser = whole_number, allow_negative_numbers = true)]
     pub top: usize,
 
-    /// List links that exist already as well, and mark them
+    /// List existing links too, and mark them
     #[arg(long, requires = "node")]
     pub include_existing: bool,
 
-    /// Write csv, or Parquet if the name ends in .parquet, here instead of to stdout
+    /// Write csv, or Parquet if it ends in .parquet, to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -627,11 +504,11 @@ pub struct Predict {
 
 #[derive(Debug, Args)]
 pub struct Certify {
-    /// Largest error of the estimated proximity
+    /// Error bound of the estimated proximity
     #[arg(long, value_name = "E", default_value_t = 0.1, allow_negative_numbers = true)]
     pub epsilon: f64,
 
-    /// Probability with which it may be larger
+    /// Probability that the error is larger
     #[arg(long, value_name = "D", default_value_t = 0.05, allow_negative_numbers = true)]
     pub delta: f64,
 
@@ -639,7 +516,7 @@ pub struct Certify {
     #[arg(long, value_name = "K", default_value_t = 2, value_parser = whole_number, allow_negative_numbers = true)]
     pub hops: usize,
 
-    /// Width of E to measure [default: the width that the theorem asks for]
+    /// Width of E to measure [default: the width that the theorem requires]
     #[arg(long, value_name = "D", value_parser = whole_number, allow_negative_numbers = true)]
     pub signal_dim: Option<usize>,
 
@@ -647,11 +524,11 @@ pub struct Certify {
     #[arg(long, value_name = "SIGNAL", default_value = "gaussian")]
     pub signal: Signal,
 
-    /// Pairs to measure
+    /// Number of pairs to measure
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole_number, allow_negative_numbers = true)]
     pub pairs: usize,
 
-    /// Root of all randomness
+    /// Random seed
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
 

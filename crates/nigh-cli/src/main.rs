@@ -1,8 +1,10 @@
-//! The command `nigh`: see `cli.rs` for every word of its help.
+//! The program `nigh`. Its options and help texts are in `cli.rs`.
 
 mod cli;
 mod commands;
 mod progress;
+mod settings;
+mod suggestions;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -12,16 +14,16 @@ fn main() -> ExitCode {
     match commands::run(command_line) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // A reader that has seen enough, such as `head`, is no failure.
+            // A closed pipe, as of `head`, is not a failure.
             if is_broken_pipe(&error) {
                 return ExitCode::SUCCESS;
             }
             progress::print_line(&format!("error: {error}"));
-            // A message that quotes its cause need not repeat it.
+            // Causes that the message already contains are not repeated.
             let quoted = error.to_string();
             let causes = error.chain().skip(1).map(|cause| cause.to_string());
-            let news = causes.filter(|cause| !quoted.contains(cause.as_str()));
-            news.for_each(|cause| progress::print_line(&format!("  caused by: {cause}")));
+            let others = causes.filter(|cause| !quoted.contains(cause.as_str()));
+            others.for_each(|cause| progress::print_line(&format!("  caused by: {cause}")));
             if let Some(hint) = hint(&error) {
                 progress::print_line(&format!("hint: {hint}"));
             }
@@ -35,7 +37,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// A value on the command line that is out of range is wrong usage; one inside a file is a failure.
+/// A wrong value on the command line is wrong usage; a wrong value in a file is a failure.
 fn is_wrong_usage(error: &anyhow::Error) -> bool {
     if error.is::<commands::WrongUsage>() {
         return true;

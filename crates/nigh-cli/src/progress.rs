@@ -1,4 +1,4 @@
-//! Progress on stderr: a bar with loss, validation metric and time left for people, a line per repeat for logs.
+//! Progress on stderr: on a terminal a bar with loss, validation metric and time left, in logs a line per repeat.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use nigh::Metric;
@@ -9,12 +9,12 @@ use nigh::train::{Evaluation, Observer, Progress, Run};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 
-/// A line beside the results. Whoever closed that door misses it; the work goes on.
+/// Prints a line to stderr. If stderr is closed, the line is lost and the work continues.
 pub fn print_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// A bar of `length` steps; hidden where nobody watches.
+/// A bar of `length` steps; hidden if stderr is not a terminal.
 pub fn bar(length: u64, quiet: bool) -> ProgressBar {
     if quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -24,17 +24,17 @@ pub fn bar(length: u64, quiet: bool) -> ProgressBar {
     ProgressBar::new(length).with_style(style.progress_chars("=> "))
 }
 
-/// A bar over work whose steps mean nothing to people: a percentage.
-pub fn share(length: u64, quiet: bool) -> ProgressBar {
+/// A bar that shows a percentage, for steps of no interest to the user.
+pub fn percentage_bar(length: u64, quiet: bool) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix} [{wide_bar}] {percent} % {msg} {eta} left");
     bar(length, quiet).with_style(style.expect("a valid template").progress_chars("=> "))
 }
 
-/// Shows downloads as they go: a bar with bytes, rate and time left for people, a line per file for logs.
+/// Shows downloads: on a terminal a bar with bytes, rate and time left, in logs a line per file.
 #[cfg(feature = "fetch")]
 pub struct DownloadBar {
     bar: ProgressBar,
-    /// What the bar is about.
+    /// The file that the bar shows.
     file: String,
     quiet: bool,
 }
@@ -84,8 +84,8 @@ impl Drop for DownloadBar {
     }
 }
 
-/// Shows a training as it goes.
-pub struct Bar {
+/// Shows the progress of a training.
+pub struct TrainingBar {
     bar: ProgressBar,
     metric: Metric,
     repeats: usize,
@@ -94,11 +94,11 @@ pub struct Bar {
     valid: String,
 }
 
-impl Bar {
-    pub fn new(metric: Metric, repeats: usize, epochs: usize, quiet: bool) -> Bar {
+impl TrainingBar {
+    pub fn new(metric: Metric, repeats: usize, epochs: usize, quiet: bool) -> TrainingBar {
         let bar = bar((repeats * epochs) as u64, quiet);
         let lines = !quiet && bar.is_hidden();
-        Bar { bar, metric, repeats, ended: 0, lines, valid: String::new() }
+        TrainingBar { bar, metric, repeats, ended: 0, lines, valid: String::new() }
     }
 
     pub fn finish(&self) {
@@ -106,9 +106,9 @@ impl Bar {
     }
 }
 
-impl Observer for Bar {
+impl Observer for TrainingBar {
     fn pretrain(&mut self, done: usize, total: usize) {
-        self.bar.set_message(format!("walking {done}/{total}"));
+        self.bar.set_message(format!("walks {done}/{total}"));
         self.bar.tick();
     }
 

@@ -1,17 +1,17 @@
-//! `nigh certify`: what Theorem 2 promises on a graph, and what is measured there.
+//! `nigh certify`: the bound of Theorem 2 on a graph, and the error measured there.
 
 use super::{load, print, print_json};
 use crate::cli::Certify;
 use crate::progress;
 use anyhow::Result;
 use nigh::graph::proximity;
-use nigh::report::table::Table;
+use nigh::report::text_table::TextTable;
 use nigh::source::estimate;
 use nigh::{Error, Operator};
 use serde_json::json;
 
-/// Wider than this is measured only on request: it would take long and change little.
-const MEASURED_WIDTH: f64 = 65_536.0;
+/// Larger widths are measured only on request: they take long and change little.
+const MAX_DEFAULT_WIDTH: f64 = 65_536.0;
 
 pub fn run(options: &Certify, quiet: bool) -> Result<()> {
     let Certify { epsilon, delta, hops, signal, pairs, seed, .. } = *options;
@@ -31,15 +31,15 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
     let dataset = load(&options.data, quiet)?;
     let [sample] = &dataset.samples[..] else {
         let count = dataset.samples.len();
-        return Err(Error::Data(format!("{} has {count} graphs; one at a time can be certified", dataset.name)).into());
+        return Err(Error::Data(format!("{} has {count} graphs; expected one", dataset.name)).into());
     };
     let graph = &sample.graph;
     let operator = Operator::symmetric(graph.clone());
     let max_norm = proximity::max_row_norm(&operator, hops);
-    let asked = estimate::sufficient_width(max_norm, epsilon, delta).ceil();
+    let sufficient = estimate::sufficient_width(max_norm, epsilon, delta).ceil();
     let dim = match options.signal_dim {
         Some(dim) => dim,
-        None => asked.min(MEASURED_WIDTH) as usize,
+        None => sufficient.min(MAX_DEFAULT_WIDTH) as usize,
     };
     let bar = progress::bar(dim as u64, quiet).with_prefix("columns of E");
     let sample = estimate::sample_pairs(graph, hops, pairs, seed);
@@ -60,7 +60,7 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
             "epsilon": epsilon,
             "delta": delta,
             "max_row_norm": max_norm,
-            "sufficient_width": asked,
+            "sufficient_width": sufficient,
             "signal": signal,
             "signal_dim": dim,
             "num_pairs": errors.len(),
@@ -70,27 +70,28 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
             "share_within_epsilon": within,
         }));
     }
-    let mut table = Table::new(&["error of <Ẽ_i, Ẽ_j>", &format!("at d = {dim}")]);
+    let mut table = TextTable::new(&["error of <Ẽ_i, Ẽ_j>", &format!("at d = {dim}")]);
     table.row(&["mean".to_string(), format!("{mean:.5}")]);
     table.row(&[format!("{:.4} quantile", 1.0 - delta), format!("{quantile:.5}")]);
     table.row(&["largest".to_string(), format!("{largest:.5}")]);
     table.row(&[format!("share below {epsilon}"), format!("{within:.4}")]);
-    let verdict = match (dim as f64 >= asked, within > 1.0 - delta) {
-        (true, true) => format!("The promise of {:.4} holds.", 1.0 - delta),
+    let verdict = match (dim as f64 >= sufficient, within > 1.0 - delta) {
+        (true, true) => format!("The guarantee of {:.4} holds.", 1.0 - delta),
         (false, true) => {
-            "The theorem asks for more, but this width is enough here: its bound is not tight.".to_string()
+            "The theorem requires more, but this width is sufficient here: the bound is not tight.".to_string()
         }
-        (_, false) => "This width is not enough on this graph.".to_string(),
+        (_, false) => "This width is not sufficient on this graph.".to_string(),
     };
     print(&format!(
         "{}: {} nodes, {} edges, K = {hops}\n\n\
          max |row of Ã^{hops}|        {max_norm:.4}\n\
-         Theorem 2 asks for d >= {asked:.0}   (epsilon = {epsilon}, delta = {delta})\n\n\
-         Measured with a {signal} E against the exact proximity of {} pairs that {hops} steps each way can join:\n\n\
+         Theorem 2 requires d >= {sufficient:.0}   (epsilon = {epsilon}, delta = {delta})\n\n\
+         Measured with a {signal} E against the exact proximity of {} pairs at most {} hops apart:\n\n\
          {table}\n{verdict}\n",
         dataset.name,
         graph.num_nodes(),
         graph.num_edges(),
         errors.len(),
+        2 * hops,
     ))
 }

@@ -1,4 +1,4 @@
-//! `nigh data`: what graphs there are, and what is in one.
+//! `nigh data`: lists, shows, fetches and exports graphs.
 
 use super::{fetch, load, new_folder, print, print_json};
 use crate::cli::{Data, DataCommand};
@@ -7,7 +7,7 @@ use nigh::dataset::paper::{Counts, NamedDataset, Origin, REGISTRY};
 use nigh::dataset::{BUILT_IN, Folders, PPA_SIZED, export};
 use nigh::display::{byte_size, pluralize};
 use nigh::report::histogram::histogram;
-use nigh::report::table::Table;
+use nigh::report::text_table::TextTable;
 use nigh::{Dataset, Graph};
 use serde_json::json;
 use std::fmt::Write;
@@ -18,19 +18,19 @@ pub fn run(command: &DataCommand, quiet: bool) -> Result<()> {
         DataCommand::List { data } => list(data.as_deref()),
         DataCommand::Show { data, json } => show(data, *json, quiet),
         DataCommand::Fetch { names, data, force } => fetch::run(names, data.as_deref(), *force, quiet),
-        DataCommand::Export { data, out } => write(data, out, quiet),
+        DataCommand::Export { data, out } => export_files(data, out, quiet),
     }
 }
 
 fn list(data: Option<&Path>) -> Result<()> {
     let folders = Folders::new(data);
     let mut table =
-        Table::new(&["name", "graphs", "nodes", "edges", "features", "classes", "files", "compact", "where"]);
+        TextTable::new(&["name", "graphs", "nodes", "edges", "features", "classes", "files", "compact", "where"]);
     let none = || "-".to_string();
     let count = |count: usize| if count == 0 { none() } else { count.to_string() };
     let counts = |c: Counts| [c.graphs, c.nodes, c.edges, c.features, c.classes].map(count);
     for (name, _) in BUILT_IN {
-        // It takes seconds to draw.
+        // Generating it takes seconds.
         let is_large = *name == "ppa-sized";
         let cells = counts(if is_large { PPA_SIZED } else { Counts::of(&Dataset::built_in(name)?) });
         table.row(&[&[name.to_string()], &cells[..], &[none(), none(), "built in".to_string()]].concat());
@@ -50,13 +50,13 @@ fn list(data: Option<&Path>) -> Result<()> {
     for (name, root) in folders.named() {
         writeln!(text, "{name:<9}  {}", root.display())?;
     }
-    text += "compact    a copy in the cache, made at the first use, that is read in no time\n\n\
-             Counts of datasets that are read from files are those of the paper's Table 1 (ogbl-ddi: of its origin);\n\
-             `nigh data show NAME` measures them, `nigh data fetch NAME` downloads them.\n";
+    text += "compact    a copy in the cache, written at the first use, that is read much faster\n\n\
+             Counts of datasets that are read from files are from Table 1 of the paper (ogbl-ddi: from its origin);\n\
+             `nigh data show NAME` counts them, `nigh data fetch NAME` downloads them.\n";
     print(&text)
 }
 
-/// The length of all files below a folder, as far as they can be seen.
+/// The size of all readable files below a folder.
 fn bytes_below(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes =
@@ -64,8 +64,8 @@ fn bytes_below(folder: &Path) -> u64 {
     entries.map(|entry| bytes(&entry.path())).sum()
 }
 
-fn write(data: &Data, out: &Path, quiet: bool) -> Result<()> {
-    let out = new_folder(out, "; an export is written to a folder of its own")?;
+fn export_files(data: &Data, out: &Path, quiet: bool) -> Result<()> {
+    let out = new_folder(out, "; an export needs a new folder")?;
     let dataset = load(data, quiet)?;
     let files = export::write(&dataset, NamedDataset::named(&data.graph), &out)?;
     print(&format!("{}: {}\n", out.display(), files.join(", ")))
@@ -98,8 +98,8 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
         }));
     }
     let mut table = match known.and_then(|known| known.paper) {
-        Some(_) => Table::new(&[dataset.name.as_str(), "measured", "paper"]),
-        None => Table::new(&[dataset.name.as_str(), "measured"]),
+        Some(_) => TextTable::new(&[dataset.name.as_str(), "measured", "paper"]),
+        None => TextTable::new(&[dataset.name.as_str(), "measured"]),
     };
     let mut row = |what: &str, here: usize, paper: fn(Counts) -> usize| {
         let mut cells = vec![what.to_string(), here.to_string()];
@@ -148,14 +148,14 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
     print(&format!("{text}\ndegree  nodes\n{}", histogram(all)))
 }
 
-/// What is worth knowing before anyone trains.
+/// Properties of a graph that matter for training.
 struct Facts {
     components: usize,
     /// Nodes of the largest component.
     largest: usize,
     isolated: usize,
     max_degree: usize,
-    /// The least, the mean and the most.
+    /// Minimum, mean and maximum.
     weights: Option<[f32; 3]>,
     labelled: usize,
 }

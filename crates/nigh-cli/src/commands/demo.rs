@@ -1,20 +1,27 @@
-//! `nigh demo`: the proof of concept of the paper (section 5.2), side by side with its figures.
+//! `nigh demo`: the proof of concept of the paper (section 5.2), beside the published figures.
 
-use super::{check_place, print, print_json, print_notes};
+#[cfg(feature = "pictures")]
+use super::{check_writable, print_notes};
+use super::{print, print_json};
 use crate::cli::Demo;
 use crate::progress;
 use anyhow::Result;
 use indicatif::ProgressBar;
+#[cfg(feature = "pictures")]
+use nigh::Error;
 use nigh::display::percent;
 use nigh::experiment::{Experiment, Published};
+#[cfg(feature = "pictures")]
 use nigh::report::layout::tsne;
+#[cfg(feature = "pictures")]
 use nigh::report::plot::{Panel, Scatter};
-use nigh::report::table::Table;
+use nigh::report::text_table::TextTable;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
-use nigh::{Config, Dataset, Error, Protocol, Task, Trained, Training};
+use nigh::{Config, Dataset, Protocol, Task, Trained, Training};
 use rayon::prelude::*;
 use serde_json::json;
 use std::ops::ControlFlow;
+#[cfg(feature = "pictures")]
 use std::path::Path;
 
 const LABELLINGS: [(&str, &str); 3] =
@@ -36,6 +43,7 @@ fn published() -> [[(f64, f64); 3]; 3] {
 }
 
 pub fn run(options: &Demo, quiet: bool) -> Result<()> {
+    #[cfg(feature = "pictures")]
     if let Some(path) = &options.plot {
         check_extension(path)?;
         check_folder(path)?;
@@ -53,7 +61,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
     Config { repeats: options.repeats, ..config("sgc", 0) }.resolve(&datasets[0])?;
     let bar =
         progress::bar((9 * options.repeats * options.epochs) as u64, quiet).with_prefix("communities and leaders");
-    // Forty-five small runs: each fits a core, so the cores share the runs.
+    // 45 small runs: each runs on one thread, and the threads share the runs.
     let runs: Vec<(usize, usize, usize)> = (0..options.repeats)
         .flat_map(|repeat| (0..MODELS.len()).flat_map(move |model| (0..3).map(move |labels| (model, labels, repeat))))
         .collect();
@@ -61,7 +69,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
         .par_iter()
         .map(|&(model, labels, repeat)| {
             let config = config(MODELS[model], repeat);
-            Training::new(&datasets[labels], config)?.observer(&mut Ticks { bar: &bar, behind: 0 }).run()
+            Training::new(&datasets[labels], config)?.observer(&mut EpochCounter { bar: &bar, pending: 0 }).run()
         })
         .collect::<nigh::Result<_>>()?;
     bar.finish_and_clear();
@@ -69,6 +77,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
         let of_cell = runs.iter().zip(&trained).filter(|(run, _)| (run.0, run.1) == (model, labels));
         mean_and_std(&of_cell.map(|(_, trained)| trained.run().test).collect::<Vec<_>>())
     };
+    #[cfg(feature = "pictures")]
     if let Some(path) = &options.plot {
         plot(path, &datasets[0], &runs, &trained)?;
         print_notes(&[format!("the picture is in {}", path.display())], quiet);
@@ -94,7 +103,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
 }
 
 fn text(dataset: &Dataset, repeats: usize, found: impl Fn(usize, usize) -> (f64, f64)) -> String {
-    let mut table = Table::new(&["accuracy, %", "community", "paper", "status", "paper", "both", "paper"]);
+    let mut table = TextTable::new(&["accuracy, %", "community", "paper", "status", "paper", "both", "paper"]);
     table.row(&["random", "", "10.0", "", "50.0", "", "5.0"]);
     for (at, (model, published)) in MODELS.iter().zip(published()).enumerate() {
         let mut cells = vec![model.to_string()];
@@ -106,37 +115,38 @@ fn text(dataset: &Dataset, repeats: usize, found: impl Fn(usize, usize) -> (f64,
         table.row(&cells);
     }
     let [sgc, gcn, smp] = [0, 1, 2].map(|model| (found(model, 0).0, found(model, 1).0, found(model, 2).0));
-    let lesson = if smp.0 > 3.0 * sgc.0.max(gcn.0) && smp.1 > 0.8 && smp.2 > 3.0 * sgc.2.max(gcn.2) {
+    let conclusion = if smp.0 > 3.0 * sgc.0.max(gcn.0) && smp.1 > 0.8 && smp.2 > 3.0 * sgc.2.max(gcn.2) {
         "SGC and GCN see what a node is, so they can tell leaders from followers but not one community from another.\n\
          SMP also sees where a node is: it finds both, and their combination."
     } else {
-        "With so little training the difference is not clear yet; the paper trains for 1,000 epochs."
+        "With so few epochs the difference is not clear yet; the paper trains for 1,000."
     };
     format!(
         "Communities and leaders: {} nodes, {} edges, 10 communities, active and inactive members; mean of {repeats}\n\n\
-         {table}\n{lesson}\n",
+         {table}\n{conclusion}\n",
         dataset.num_nodes(),
         dataset.num_edges(),
     )
 }
 
-/// Counts epochs, a hundred at a time.
-struct Ticks<'a> {
+/// Moves the bar, a hundred epochs at a time.
+struct EpochCounter<'a> {
     bar: &'a ProgressBar,
-    behind: u64,
+    pending: u64,
 }
 
-impl Observer for Ticks<'_> {
+impl Observer for EpochCounter<'_> {
     fn epoch(&mut self, progress: &Progress, _: Option<&Evaluation>) -> ControlFlow<()> {
-        self.behind += 1;
-        if self.behind == 100 || progress.epoch == progress.epochs {
-            self.bar.inc(self.behind);
-            self.behind = 0;
+        self.pending += 1;
+        if self.pending == 100 || progress.epoch == progress.epochs {
+            self.bar.inc(self.pending);
+            self.pending = 0;
         }
         ControlFlow::Continue(())
     }
 }
 
+#[cfg(feature = "pictures")]
 fn check_extension(path: &Path) -> Result<()> {
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
     if extension != "svg" && extension != "png" {
@@ -145,21 +155,23 @@ fn check_extension(path: &Path) -> Result<()> {
     Ok(())
 }
 
+#[cfg(feature = "pictures")]
 fn check_folder(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
-        return Err(Error::file(folder, "there is no such folder").into());
+        return Err(Error::file(folder, "no such folder").into());
     }
-    check_place(path)
+    check_writable(path)
 }
 
-/// The nodes by what SGC and what SMP learnt about communities.
+/// Draws the nodes by the representations that SGC and SMP learnt of communities.
+#[cfg(feature = "pictures")]
 fn plot(path: &Path, dataset: &Dataset, runs: &[(usize, usize, usize)], trained: &[Trained]) -> Result<()> {
     let sample = &dataset.samples[0];
     let groups: Vec<usize> =
         sample.labels.iter().flat_map(|labels| labels.iter()).flatten().map(|&c| c as usize).collect();
     let panel = |model: usize, subtitle: &str| -> Result<Panel> {
-        let at = runs.iter().position(|&run| run == (model, 0, 0)).expect("every cell was run");
+        let at = runs.iter().position(|&run| run == (model, 0, 0)).expect("every model was run");
         let h = trained[at].embed(dataset)?.matrix;
         Ok(Panel {
             title: MODELS[model].to_string(),

@@ -1,6 +1,6 @@
 //! `nigh embed`: a vector per node.
 
-use super::{check_place, load, make_room, print_notes};
+use super::{check_writable, create_parents, load, print_notes};
 use crate::cli::Embed;
 use anyhow::Result;
 use nigh::Trained;
@@ -8,13 +8,13 @@ use nigh::trained::Embedding;
 
 pub fn run(options: &Embed, quiet: bool) -> Result<()> {
     Embedding::check_name(&options.out)?;
-    check_place(&options.out)?;
+    check_writable(&options.out)?;
     let trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
     let (embedding, notes) = trained.embed_with_notes(&dataset)?;
     print_notes(&notes, quiet);
     let [rows, cols] = embedding.matrix.shape();
-    make_room(&options.out)?;
+    create_parents(&options.out)?;
     let files = embedding.write(&options.out)?;
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     print_notes(&[format!("{rows} nodes, {cols} numbers each: {}", files.join(", "))], quiet);

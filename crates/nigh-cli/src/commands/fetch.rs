@@ -1,4 +1,4 @@
-//! `nigh data fetch`, and datasets that come by themselves.
+//! `nigh data fetch`, and datasets that are downloaded when they are needed.
 
 use super::{print, print_notes};
 use crate::cli::Data;
@@ -11,18 +11,18 @@ use nigh::dataset::{BUILT_IN, Folders};
 use nigh::display::byte_size;
 use std::path::Path;
 
-/// Larger datasets come only when asked for.
+/// Larger datasets are downloaded by `nigh data fetch` only.
 const MAX_AUTOMATIC_DOWNLOAD: u64 = 1 << 30;
 
 pub fn run(names: &[String], data: Option<&Path>, force: bool, quiet: bool) -> Result<()> {
-    // Every name is looked at before anything is downloaded.
+    // Every name is checked before anything is downloaded.
     let datasets = names.iter().map(|name| dataset(name)).collect::<Result<Vec<_>, Error>>()?;
     let fetch = Fetch::from_environment()?;
     let fetch = if force { fetch.again() } else { fetch };
     let folders = Folders::new(data);
     for (name, known) in names.iter().zip(datasets) {
         let Some(known) = known else {
-            print(&format!("{name} is built in; there is nothing to fetch\n"))?;
+            print(&format!("{name} is built in; nothing to fetch\n"))?;
             continue;
         };
         match fetch.run(known, &folders, &mut DownloadBar::new(quiet))? {
@@ -43,8 +43,8 @@ fn dataset(name: &str) -> Result<Option<&'static NamedDataset>, Error> {
     NamedDataset::named(name).ok_or_else(unknown).map(Some)
 }
 
-/// Fetches a dataset that goes by its name and is in no folder. Where that makes no sense, loading it says why.
-pub fn unless_here(data: &Data, folders: &Folders, quiet: bool) -> Result<()> {
+/// Downloads a named dataset that is in no folder. Does nothing where loading will report the problem.
+pub fn if_missing(data: &Data, folders: &Folders, quiet: bool) -> Result<()> {
     let (Some(known), Some(target)) = (NamedDataset::named(&data.graph), folders.target()) else { return Ok(()) };
     if data.features.is_some() || data.labels.is_some() || folders.find(known).is_some() {
         return Ok(());
@@ -52,7 +52,7 @@ pub fn unless_here(data: &Data, folders: &Folders, quiet: bool) -> Result<()> {
     let name = known.name;
     if known.bytes().is_none_or(|bytes| bytes > MAX_AUTOMATIC_DOWNLOAD) {
         let into = data.data.as_ref().map_or(String::new(), |folder| format!(" --data {}", folder.display()));
-        return Err(anyhow!("{name} is not here and is more than 1 GB; `nigh data fetch {name}{into}` fetches it"));
+        return Err(anyhow!("{name} is not here and is more than 1 GB; `nigh data fetch {name}{into}` downloads it"));
     }
     let fetch = Fetch::from_environment()?;
     let (address, folder) = (fetch.address(known), target.join(name));

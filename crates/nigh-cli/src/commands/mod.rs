@@ -1,13 +1,15 @@
-//! One file per command; here what they share.
+//! One file per command, and what they share.
 
 mod certify;
 mod compare;
+mod completions;
 mod data;
 mod demo;
 mod embed;
 mod evaluate;
 #[cfg_attr(not(feature = "fetch"), path = "no_fetch.rs")]
 mod fetch;
+mod man;
 mod models;
 mod predict;
 mod report;
@@ -22,7 +24,7 @@ use nigh::{Dataset, Error, atomic};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// A command line that makes no sense, for a reason that only the command can see.
+/// A wrong combination of options that the parser does not detect.
 #[derive(Debug)]
 pub struct WrongUsage(String);
 
@@ -34,7 +36,7 @@ impl std::fmt::Display for WrongUsage {
 
 impl std::error::Error for WrongUsage {}
 
-/// Runs a command on as many threads as asked for.
+/// Runs a command.
 pub fn run(command_line: CommandLine) -> Result<()> {
     let CommandLine { command, threads, quiet } = command_line;
     if let Some(threads) = threads {
@@ -49,6 +51,8 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         Command::Predict(options) => predict::run(&options, quiet),
         Command::Certify(options) => certify::run(&options, quiet),
         Command::Models(options) => models::run(&options),
+        Command::Completions { shell } => completions::run(shell),
+        Command::Man(options) => man::run(&options, quiet),
         Command::Compare(options) => compare::run(&options, quiet),
         Command::Reproduce(options) => reproduce::run(&options, quiet),
         Command::Report(options) => report::run(&options, quiet),
@@ -59,28 +63,28 @@ fn use_threads(threads: usize) -> Result<()> {
     if !(1..=1024).contains(&threads) {
         return Err(Error::setting("threads", threads, "expected a whole number from 1 to 1024").into());
     }
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("threads can't be started")
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("can't start threads")
 }
 
-/// A folder that is to be made. What is wrong with one that exists is for the caller to say.
-fn new_folder(out: &Path, problem: &str) -> Result<PathBuf> {
+/// Checks that a folder does not exist and can be created. `remedy` completes the message for one that exists.
+fn new_folder(out: &Path, remedy: &str) -> Result<PathBuf> {
     // Without a trailing slash, so that a file beside the folder is not a file inside it.
     let out: PathBuf = out.components().collect();
     if out.exists() {
-        return Err(Error::file(&out, format!("exists already{problem}")).into());
+        return Err(Error::file(&out, format!("exists already{remedy}")).into());
     }
-    check_place(&out)?;
+    check_writable(&out)?;
     Ok(out)
 }
 
-/// Makes sure that a file or folder can be written there before hours are spent on what goes into it.
-fn check_place(path: &Path) -> Result<()> {
+/// Checks that a file or folder can be written, before hours are spent on its content.
+fn check_writable(path: &Path) -> Result<()> {
     if atomic::is_special(path) {
         return Ok(());
     }
     let above = path.ancestors().skip(1).find(|above| above.as_os_str().is_empty() || above.exists());
     let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Of one name for all processes: what a killed one left, the next takes away.
+    // The same name in all processes: the next one removes what a killed one left.
     let probe = above.join(".nigh.partial");
     let result = std::fs::File::create(&probe).and_then(|_| match std::fs::remove_file(&probe) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -90,43 +94,43 @@ fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the folders above a file that is about to be written.
-fn make_room(path: &Path) -> Result<()> {
+/// Creates the folders above a file.
+fn create_parents(path: &Path) -> Result<()> {
     if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
         std::fs::create_dir_all(above).map_err(Error::io(above))?;
     }
     Ok(())
 }
 
-/// Loads the graph that the user named, fetching it if it is not here, and passes on what is to be said about it.
+/// Loads a graph, downloads it if it has a name and is missing, and prints notes about it.
 fn load(data: &Data, quiet: bool) -> Result<Dataset> {
     let folders = Folders::new(data.data.as_deref());
-    fetch::unless_here(data, &folders, quiet)?;
+    fetch::if_missing(data, &folders, quiet)?;
     let dataset = Dataset::load(&data.graph, &data.input(), &folders)?;
     print_notes(&dataset.notes, quiet);
     Ok(dataset)
 }
 
-/// Remarks for the user, beside the results.
+/// Notes on stderr, apart from the results on stdout.
 fn print_notes(notes: &[String], quiet: bool) {
     if !quiet {
         notes.iter().for_each(|note| progress::print_line(&format!("note: {note}")));
     }
 }
 
-/// Results go to stdout, and a closed pipe is reported instead of panicking.
+/// Prints results to stdout. A closed pipe is an error, not a panic.
 fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
 }
 
-/// Whether stdout shows bold and underlined text.
-fn is_dressed() -> bool {
+/// Whether stdout can show bold and underlined text.
+fn is_styled() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Names between commas, as people write them.
+/// Names without surrounding blanks, and without empty ones.
 fn trimmed(names: &[String]) -> Vec<String> {
     names.iter().map(|name| name.trim().to_string()).filter(|name| !name.is_empty()).collect()
 }

@@ -1,4 +1,4 @@
-//! `nigh models`: the catalog, and a page for each model.
+//! `nigh models`: the catalog, and the page of each model.
 
 use super::{print, print_json};
 use crate::cli::Models;
@@ -27,7 +27,7 @@ pub fn run(options: &Models) -> Result<()> {
     print(&text)
 }
 
-/// What can be asked of a model.
+/// What a model can predict.
 fn answers(architecture: &Architecture) -> Vec<&'static str> {
     let classes = architecture.can_classify().then_some("classes");
     ["pairs"].into_iter().chain(classes).collect()
@@ -49,19 +49,21 @@ fn entry(model: &CatalogModel, architecture: &Architecture) -> serde_json::Value
     })
 }
 
-/// `docs/models/NAME.md`, as it is.
+/// The pages in `models/`, each under the name of its model.
+const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
 fn page(model: &str) -> &'static str {
-    macro_rules! pages {
-        ($($name:literal)*) => {
-            match model {
-                $($name => include_str!(concat!("../../../../docs/models/", $name, ".md")),)*
-                _ => unreachable!("a model without a page"),
-            }
-        };
-    }
-    pages! {
-        "smp-linear" "smp-identity" "smp-mlp" "smp-linear-gcn-feat" "smp-linear-gcn-both" "smp-attention" "smp-gin"
-        "sgc" "gcn" "gat" "graphsage" "p-gnn" "gcn-onehot" "eigen-gnn" "node2vec" "matrix-factorization"
-        "common-neighbors" "adamic-adar" "resource-allocation" "katz"
+    PAGES.iter().find(|page| page.0 == model).expect("a page for every model, which a test checks").1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_model_has_a_page_and_every_page_a_model() {
+        let models: BTreeSet<&str> = catalog::MODELS.iter().map(|model| model.name).collect();
+        assert_eq!(PAGES.iter().map(|page| page.0).collect::<BTreeSet<_>>(), models);
     }
 }

@@ -1,4 +1,4 @@
-//! Stands in for `fetch.rs` in a program that was built without a network.
+//! Replaces `fetch.rs` in a program that was built without the feature `fetch`.
 
 use crate::cli::Data;
 use anyhow::{Result, anyhow};
@@ -7,11 +7,11 @@ use std::path::Path;
 
 pub fn run(_names: &[String], _data: Option<&Path>, _force: bool, _quiet: bool) -> Result<()> {
     Err(anyhow!(
-        "this program was built without the feature `fetch`; `nigh data show NAME` says where files go by hand"
+        "this program was built without the feature `fetch`; `nigh data show NAME` says where to put the files"
     ))
 }
 
-/// Loading the dataset says where its files go.
-pub fn unless_here(_data: &Data, _folders: &Folders, _quiet: bool) -> Result<()> {
+/// Does nothing: loading the dataset reports where its files go.
+pub fn if_missing(_data: &Data, _folders: &Folders, _quiet: bool) -> Result<()> {
     Ok(())
 }

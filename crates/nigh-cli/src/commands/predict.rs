@@ -1,12 +1,12 @@
 //! `nigh predict`: scores of pairs, links of a node, classes of nodes.
 
-use super::{WrongUsage, check_place, load, make_room, print, print_notes};
+use super::{WrongUsage, check_writable, create_parents, load, print, print_notes};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::Ids;
 use nigh::dataset::edge_list::read_pairs;
 use nigh::report::records::{Records, Values};
-use nigh::report::table::Table;
+use nigh::report::text_table::TextTable;
 use nigh::trained::{Inference, Link};
 use nigh::{Dataset, Error, Trained};
 use std::path::Path;
@@ -18,16 +18,18 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
         return Err(WrongUsage(format!("a {task} model needs --pairs FILE or --node ID")).into());
     }
     if !task.asks_pairs() && (options.pairs.is_some() || options.node.is_some()) {
-        return Err(WrongUsage(format!("a {task} model gives labels; leave out --pairs and --node")).into());
+        return Err(WrongUsage(format!("a {task} model predicts labels; leave out --pairs and --node")).into());
     }
     if !task.asks_pairs() && options.in_graph.is_some() {
-        return Err(WrongUsage(format!("a {task} model answers for all graphs; leave out --in-graph")).into());
+        return Err(
+            WrongUsage(format!("a {task} model classifies the nodes of all graphs; leave out --in-graph")).into()
+        );
     }
     if options.node.is_some() && options.top == 0 {
         return Err(Error::setting("top", 0, "expected 1 or more").into());
     }
     if let Some(path) = &options.out {
-        check_place(path)?;
+        check_writable(path)?;
     }
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
@@ -51,7 +53,7 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     };
     match &options.out {
         Some(path) => {
-            make_room(path)?;
+            create_parents(path)?;
             Ok(records.write(path)?)
         }
         None => print(&records.to_csv()),
@@ -63,7 +65,7 @@ fn infer<'a>(trained: &'a Trained, dataset: &Dataset, options: &Predict, quiet: 
     let number = match (&options.in_graph, &names[..]) {
         (None, [_]) => 0,
         (None, several) => {
-            let problem = format!("{} graphs; --in-graph NAME says which one", several.len());
+            let problem = format!("{} graphs; choose one with --in-graph NAME", several.len());
             return Err(WrongUsage(problem).into());
         }
         (Some(name), _) => {
@@ -103,12 +105,12 @@ fn links(inference: &Inference<'_>, name: &str, options: &Predict) -> Result<Vec
     Ok(inference.links(node, options.top, options.include_existing)?)
 }
 
-/// Links for people.
+/// Links as a table for the terminal.
 fn links_table(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> String {
-    // Heuristics count in the graph; what they count is a score like any other.
+    // Heuristics have the decoder `graph`, which says nothing about the score.
     let mut heading = vec!["node", if decoder == "graph" { "score" } else { decoder }];
     heading.extend(existing.then_some("exists"));
-    let mut table = Table::new(&heading);
+    let mut table = TextTable::new(&heading);
     for link in links {
         let mut cells = vec![ids.name(link.node as usize).into_owned(), format!("{:.4}", link.score)];
         cells.extend(existing.then(|| if link.exists { "yes" } else { "no" }.to_string()));

@@ -2,30 +2,30 @@
 
 use super::{load, new_folder, print, print_json, print_notes, use_threads};
 use crate::cli::Train;
-use crate::progress::Bar;
+use crate::progress::TrainingBar;
 use anyhow::{Result, anyhow};
 use nigh::display::{percent, pluralize};
 use nigh::experiment::Peak;
-use nigh::report::table::Table;
+use nigh::report::text_table::TextTable;
 use nigh::{Checkpoint, Config, Dataset, Error, Storage, Trained, Training};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     let out = options.out.as_deref().map(|out| free_folder(out, options.resume)).transpose()?;
-    let settings = Settings::read(options)?;
+    let settings = LayeredSettings::read(options)?;
     if let (None, Some(threads)) = (threads, settings.threads) {
         use_threads(threads)?;
     }
     let dataset = load(&options.data, quiet)?;
-    let training = Training::new(&dataset, settings.config.clone()).map_err(|error| settings.blame(error, options))?;
+    let training = Training::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error, options))?;
     let checkpoint = match &out {
         Some(out) => Some(checkpoint(out, options)?),
         None => None,
     };
-    let made = match out.as_deref().and_then(Path::parent) {
-        Some(parent) => MadeFolders::above(parent)?,
-        None => MadeFolders::default(),
+    let created = match out.as_deref().and_then(Path::parent) {
+        Some(parent) => CreatedFolders::above(parent)?,
+        None => CreatedFolders::default(),
     };
     let resumed = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.path().exists());
     if let Some(checkpoint) = checkpoint.as_ref().filter(|_| options.resume) {
@@ -33,12 +33,12 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         let note = if resumed {
             format!("resuming from {path}")
         } else {
-            format!("{path} is not there; starting from the beginning")
+            format!("{path} does not exist; starting from the beginning")
         };
         print_notes(&[note], quiet);
     }
     let config = training.config();
-    let mut bar = Bar::new(config.metric, config.repeats, config.epochs, quiet);
+    let mut bar = TrainingBar::new(config.metric, config.repeats, config.epochs, quiet);
     let training = match &checkpoint {
         Some(checkpoint) => training.checkpoint(checkpoint.clone()),
         None => training,
@@ -46,18 +46,18 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     let trained = training.observer(&mut bar).run();
     bar.finish();
     let trained = trained.inspect_err(|_| {
-        // A checkpoint that this run made leads nowhere else; one that it was given stays.
+        // A checkpoint of this run would fail again; one that was there before is kept.
         if let Some(checkpoint) = checkpoint.as_ref().filter(|_| !resumed) {
             let _ = std::fs::remove_file(checkpoint.path());
         }
-        made.remove();
+        created.remove();
     })?;
     if let Some(out) = &out {
         trained.save(out)?;
         if let Some(checkpoint) = &checkpoint {
             let _ = std::fs::remove_file(checkpoint.path());
         }
-        print_notes(&[format!("the model is in {}", out.display())], quiet);
+        print_notes(&[format!("model saved to {}", out.display())], quiet);
     }
     match options.json {
         true => print_json(&json(&dataset, &trained, out.as_deref())),
@@ -65,16 +65,16 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     }
 }
 
-/// The defaults, under the file, under the command line.
-struct Settings {
+/// Settings of the file, overridden by those of the command line.
+struct LayeredSettings {
     config: Config,
-    /// Keys that the command line gave.
+    /// Settings of the command line.
     typed: toml::Table,
     threads: Option<usize>,
 }
 
-impl Settings {
-    fn read(options: &Train) -> Result<Settings> {
+impl LayeredSettings {
+    fn read(options: &Train) -> Result<LayeredSettings> {
         let mut table = match &options.config {
             Some(path) => Config::read_table(path, &["threads"])?,
             None => toml::Table::new(),
@@ -87,13 +87,13 @@ impl Settings {
             }
             _ => None,
         };
-        let typed = toml::Table::try_from(&options.settings)?;
+        let typed = options.settings.table().clone();
         table.extend(typed.clone());
-        Ok(Settings { config: Config::from_table(table)?, typed, threads })
+        Ok(LayeredSettings { config: Config::from_table(table)?, typed, threads })
     }
 
-    /// A setting that contradicts others is the fault of the file, unless it was typed.
-    fn blame(&self, error: Error, options: &Train) -> Error {
+    /// Names the file in an error about a setting that is not on the command line.
+    fn locate(&self, error: Error, options: &Train) -> Error {
         match (&error, &options.config) {
             (Error::Setting { name, .. }, Some(path)) if !self.typed.contains_key(*name) => {
                 Error::file(path, error.to_string())
@@ -103,34 +103,34 @@ impl Settings {
     }
 }
 
-/// Folders that were made for the output, to be removed if there is none.
+/// Folders that were created for the output, to be removed if training fails.
 #[derive(Default)]
-struct MadeFolders(Vec<PathBuf>);
+struct CreatedFolders(Vec<PathBuf>);
 
-impl MadeFolders {
-    fn above(folder: &Path) -> Result<MadeFolders> {
+impl CreatedFolders {
+    fn above(folder: &Path) -> Result<CreatedFolders> {
         let missing = folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
-        let made = MadeFolders(missing.map(Path::to_path_buf).collect());
-        if !made.0.is_empty() {
+        let created = CreatedFolders(missing.map(Path::to_path_buf).collect());
+        if !created.0.is_empty() {
             std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         }
-        Ok(made)
+        Ok(created)
     }
 
     fn remove(&self) {
-        // The deepest first; one that others have filled meanwhile stays.
+        // The deepest first; a folder that is not empty stays.
         self.0.iter().for_each(|folder| drop(std::fs::remove_dir(folder)));
     }
 }
 
 fn free_folder(out: &Path, resume: bool) -> Result<PathBuf> {
     let ended = if resume { ", so there is nothing to resume" } else { "" };
-    let out = new_folder(out, &format!("{ended}; a model is saved to a folder of its own"))?;
+    let out = new_folder(out, &format!("{ended}; a model needs a new folder"))?;
     let checkpoint = Trained::checkpoint_beside(&out);
     if checkpoint.exists() && !resume {
         let path = checkpoint.display();
         return Err(anyhow!(
-            "{path} is left from a run that did not end; --resume continues it, removing it starts over"
+            "{path} is left from an interrupted run; --resume continues it, removing the file starts over"
         ));
     }
     Ok(out)
@@ -178,13 +178,13 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
 
 fn text(dataset: &Dataset, trained: &Trained) -> String {
     let Trained { config, summary, .. } = trained;
-    let mut table = Table::new(&["seed", "test", "valid", "best epoch"]);
+    let mut table = TextTable::new(&["seed", "test", "valid", "best epoch"]);
     for run in &summary.repeats {
         table.row(&[run.seed.to_string(), percent(run.test), percent(run.valid), run.best_epoch.to_string()]);
     }
     let hops = match summary.storage_error {
         None if config.hop_storage == Storage::Half => {
-            format!("{} has no hops to store as {}: it changes nothing\n", config.model, config.hop_storage)
+            format!("{} has no hops; storing them as {} has no effect\n", config.model, config.hop_storage)
         }
         None => String::new(),
         Some(error) => format!("hops stored as {}: {error}\n", config.hop_storage),

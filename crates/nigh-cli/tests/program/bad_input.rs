@@ -1,13 +1,13 @@
-//! Bad input: what and where on stderr, nothing on stdout, nothing on disk; exit code 1, or 2 for wrong usage.
+//! Bad input: a message with the place on stderr, nothing on stdout, no files; exit code 1, or 2 for wrong usage.
 
-use crate::folder::Folder;
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
 
 const FAST: &str = "--epochs 10 --repeats 1";
 
 /// A folder with the people's graph.
-fn people() -> Folder {
-    Folder::with(&[
+fn people() -> TestFolder {
+    TestFolder::with(&[
         ("edges.txt", graphs::edges()),
         ("labels.csv", graphs::labels()),
         ("features.csv", graphs::features()),
@@ -15,14 +15,14 @@ fn people() -> Folder {
 }
 
 /// A folder with the people's graph and `model` trained on it.
-fn people_with_model() -> Folder {
+fn people_with_model() -> TestFolder {
     let folder = people();
     folder.nigh(&format!("train edges.txt {FAST} -q --out model")).ok();
     folder
 }
 
 #[test]
-fn an_edge_list_that_is_none_is_refused() {
+fn a_file_that_is_not_an_edge_list_is_refused() {
     let cases: [(&[u8], &[&str]); 11] = [
         (b"a b\nb c\nlonely\n", &["graph.txt:3:", "`lonely` is one column"]),
         (b"a b\nb \xff\n", &["graph.txt:2:", "byte 3 (0xff) is not UTF-8"]),
@@ -37,7 +37,7 @@ fn an_edge_list_that_is_none_is_refused() {
         (b"a b 1 2 3\n", &["graph.txt:1:", "5 columns"]),
     ];
     for (content, says) in cases {
-        let folder = Folder::with(&[("graph.txt", content)]);
+        let folder = TestFolder::with(&[("graph.txt", content)]);
         folder.refuses(&format!("train graph.txt {FAST} --out model"), 1, says);
     }
 }
@@ -51,7 +51,7 @@ fn a_graph_too_small_to_split_is_refused() {
         ("a b\nb c\na c\n", "graph-reconstruction", "every pair of nodes is linked"),
     ];
     for (edges, task, says) in cases {
-        let folder = Folder::with(&[("graph.txt", edges)]);
+        let folder = TestFolder::with(&[("graph.txt", edges)]);
         folder.refuses(&format!("train graph.txt --task {task} {FAST} --out model"), 1, &[says]);
     }
 }
@@ -78,7 +78,7 @@ fn features_that_miss_or_repeat_a_node_or_hold_no_number_are_refused() {
 }
 
 #[test]
-fn a_first_row_of_features_with_a_word_in_it_is_no_header_if_it_names_a_node() {
+fn a_first_row_of_features_with_text_is_not_a_header_if_it_names_a_node() {
     let folder = people();
     folder.write("features.csv", graphs::features().replace("ada0,0,0,0\n", "ada0,zero,zero,zero\n"));
     folder.refuses(&format!("train edges.txt --features features.csv {FAST}"), 1, &["features.csv:1:", "`zero`"]);
@@ -220,7 +220,7 @@ fn more_nodes_per_class_than_there_are_is_refused() {
 }
 
 #[test]
-fn more_nodes_per_class_than_anyone_can_count_are_refused() {
+fn a_number_of_nodes_per_class_that_overflows_is_refused() {
     let many = "9223372036854775807";
     let line = format!("train edges.txt --labels labels.csv --task node-classification {FAST}");
     let sizes = format!("--train-per-class {many} --valid-per-class {many} --test-per-class {many}");
@@ -244,7 +244,7 @@ fn a_file_that_is_missing_or_a_folder_is_named() {
 }
 
 #[test]
-fn a_missing_file_of_another_kind_is_not_answered_with_advice_on_graphs() {
+fn a_missing_file_of_another_kind_gives_no_hint_about_graphs() {
     let folder = people_with_model();
     for line in [
         "train edges.txt --features missing.csv",
@@ -259,7 +259,7 @@ fn a_missing_file_of_another_kind_is_not_answered_with_advice_on_graphs() {
 }
 
 #[test]
-fn a_cause_is_told_once() {
+fn a_cause_is_reported_once() {
     let stderr = people().nigh("train missing.txt").stderr;
     assert_eq!(stderr.to_lowercase().matches("no such file").count(), 1, "{stderr}");
 }
@@ -282,7 +282,7 @@ fn a_file_of_settings_that_is_wrong_is_refused_with_its_line() {
 }
 
 #[test]
-fn an_unknown_setting_is_found_behind_a_known_one_that_begins_alike() {
+fn an_unknown_setting_with_the_prefix_of_a_known_one_is_found() {
     let folder = people();
     folder.write("settings.toml", "hops = 2\nhop = 3\n");
     folder.refuses("train edges.txt --config settings.toml", 1, &["settings.toml:2:", "unknown setting `hop`"]);
@@ -320,7 +320,7 @@ fn settings_of_a_file_that_contradict_each_other_are_a_fault_of_the_file() {
 }
 
 #[test]
-fn a_wrong_type_in_a_file_is_told_in_words_of_the_user() {
+fn a_wrong_type_in_a_file_is_reported_without_type_names() {
     let folder = people();
     for settings in ["refresh = true\n", "train-per-class = -1\n", "epochs = 2.5\n", "seed = 99999999999999999999\n"] {
         folder.write("settings.toml", settings);
@@ -345,7 +345,7 @@ fn an_output_that_exists_is_left_alone() {
 }
 
 #[test]
-fn a_run_that_fails_leaves_no_folder_that_it_made_on_the_way() {
+fn a_run_that_fails_removes_the_folders_it_created() {
     let folder = people();
     folder.refuses("train missing.txt --out new/model", 1, &["missing.txt"]);
     folder.refuses("train edges.txt --hops 0 --out new/model", 2, &["`hops` is 0"]);
@@ -354,7 +354,7 @@ fn a_run_that_fails_leaves_no_folder_that_it_made_on_the_way() {
 }
 
 #[test]
-fn folders_above_the_output_are_made() {
+fn folders_above_the_output_are_created() {
     let folder = people();
     folder.nigh(&format!("train edges.txt {FAST} -q --out new/and/newer/")).ok();
     folder.nigh("evaluate new/and/newer edges.txt -q").ok();
@@ -382,7 +382,7 @@ fn an_embedding_of_another_format_is_wrong_usage() {
 }
 
 #[test]
-fn pairs_and_nodes_that_the_graph_has_not_are_refused() {
+fn pairs_and_nodes_that_are_not_in_the_graph_are_refused() {
     let folder = people_with_model();
     let cases = [
         ("ada0 ada1\nada0 nobody\n", "pairs.txt:2: node `nobody` is not in the graph"),
@@ -400,9 +400,9 @@ fn pairs_and_nodes_that_the_graph_has_not_are_refused() {
 }
 
 #[test]
-fn no_edge_is_taken_for_a_header_behind_the_first_line() {
+fn only_the_first_line_can_be_a_header() {
     let edges = "name first\nname second\nfirst second\nsecond third\nthird fourth\n";
-    let folder = Folder::with(&[("graph.txt", edges)]);
+    let folder = TestFolder::with(&[("graph.txt", edges)]);
     let result = folder.nigh(&format!("train graph.txt {FAST} -q --json")).json();
     assert!(result["num_edges"].as_u64().unwrap() >= 4, "{} of 5 edges were read", result["num_edges"]);
 }
@@ -410,7 +410,7 @@ fn no_edge_is_taken_for_a_header_behind_the_first_line() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_reported_and_a_closed_pipe_is_not() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = folder.command("certify grid -q").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

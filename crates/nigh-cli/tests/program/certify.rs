@@ -1,6 +1,6 @@
 //! `nigh certify`: the width of Theorem 2 and the error measured at it.
 
-use crate::folder::Folder;
+use crate::test_folder::TestFolder;
 use serde_json::Value;
 
 fn number(result: &Value, name: &str) -> f64 {
@@ -9,7 +9,7 @@ fn number(result: &Value, name: &str) -> f64 {
 
 #[test]
 fn the_width_is_the_formula_of_theorem_2() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     for (epsilon, delta, hops) in [(0.1, 0.05, 2), (0.02, 0.1, 2), (0.03, 0.01, 3), (0.2, 0.5, 1)] {
         let line = format!("certify communities --epsilon {epsilon} --delta {delta} --hops {hops} -q --json");
         let result = folder.nigh(&line).json();
@@ -25,8 +25,8 @@ fn the_width_is_the_formula_of_theorem_2() {
 }
 
 #[test]
-fn at_the_width_of_the_theorem_its_promise_holds() {
-    let folder = Folder::new();
+fn at_the_width_of_the_theorem_its_guarantee_holds() {
+    let folder = TestFolder::new();
     for signal in ["gaussian", "uniform", "rademacher", "sparse"] {
         let line = format!("certify communities --epsilon 0.02 --delta 0.05 --signal {signal} -q --json");
         let result = folder.nigh(&line).json();
@@ -37,8 +37,8 @@ fn at_the_width_of_the_theorem_its_promise_holds() {
 }
 
 #[test]
-fn a_wider_signal_errs_less() {
-    let folder = Folder::new();
+fn a_wider_signal_has_a_smaller_error() {
+    let folder = TestFolder::new();
     let error = |dim: usize| {
         let result = folder.nigh(&format!("certify communities --signal-dim {dim} -q --json")).json();
         assert_eq!(result["signal_dim"], dim);
@@ -47,12 +47,12 @@ fn a_wider_signal_errs_less() {
     let errors = [4, 64, 1024].map(error);
     assert!(errors.is_sorted_by(|a, b| a > b), "{errors:?}");
     let too_narrow = folder.nigh("certify communities --signal-dim 4 --epsilon 0.01 -q").ok();
-    assert!(too_narrow.contains("not enough on this graph"), "{too_narrow}");
+    assert!(too_narrow.contains("not sufficient on this graph"), "{too_narrow}");
 }
 
 #[test]
 fn an_epsilon_or_delta_out_of_range_is_refused() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     for epsilon in ["0", "-1", "nan", "inf"] {
         folder.refuses(&format!("certify grid --epsilon {epsilon}"), 2, &["`epsilon` is", "above 0"]);
     }
@@ -63,8 +63,8 @@ fn an_epsilon_or_delta_out_of_range_is_refused() {
 }
 
 #[test]
-fn a_width_that_nobody_could_measure_is_told_and_a_smaller_one_measured() {
-    let folder = Folder::with(&[("path.txt", "a b\nb c\nc d\n")]);
+fn a_width_too_large_to_measure_is_reported_and_a_smaller_one_measured() {
+    let folder = TestFolder::with(&[("path.txt", "a b\nb c\nc d\n")]);
     let result = folder.nigh("certify path.txt --epsilon 1e-9 -q --json").json();
     assert!(result["sufficient_width"].as_f64().unwrap() > 1e18);
     assert_eq!(result["signal_dim"], 65_536);
@@ -73,7 +73,7 @@ fn a_width_that_nobody_could_measure_is_told_and_a_smaller_one_measured() {
 
 #[test]
 fn counts_out_of_range_and_graphs_without_edges_are_refused() {
-    let folder = Folder::with(&[("loops.txt", "a a\nb b\n"), ("empty.txt", "")]);
+    let folder = TestFolder::with(&[("loops.txt", "a a\nb b\n"), ("empty.txt", "")]);
     folder.refuses("certify grid --pairs 0", 2, &["`pairs` is 0"]);
     folder.refuses("certify grid --hops 0", 2, &["`hops` is 0"]);
     folder.refuses("certify grid --signal-dim 0", 2, &["`signal-dim` is 0"]);

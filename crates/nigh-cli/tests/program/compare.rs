@@ -1,12 +1,12 @@
 //! `nigh compare`: several models on one graph.
 
-use crate::folder::Folder;
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
 use nigh::experiment::paired_p;
 
 #[test]
-fn models_meet_the_same_splits_and_differences_come_with_their_significance() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+fn models_share_their_splits_and_differences_have_p_values() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     let line = "compare edges.txt --models gcn,smp-linear,adamic-adar --epochs 30 --repeats 3 -q";
     let compared = folder.nigh(&format!("{line} --json")).json();
     let models = compared["models"].as_array().unwrap();
@@ -27,15 +27,18 @@ fn models_meet_the_same_splits_and_differences_come_with_their_significance() {
     }
     let text = folder.nigh(line).ok();
     assert!(
-        text.contains("behind") && text.contains("smp-linear") && text.contains("ahead") && text.contains("Holm"),
+        text.contains("behind")
+            && text.contains("smp-linear")
+            && text.contains("significantly better")
+            && text.contains("Holm"),
         "{text}"
     );
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn memory_is_that_of_the_model_and_not_of_those_before_it() {
-    let folder = Folder::new();
+fn memory_is_measured_for_each_model_alone() {
+    let folder = TestFolder::new();
     let line = "compare communities --models gcn,adamic-adar --width 4096 --epochs 1 --repeats 2 -q --json --threads 2";
     let models = folder.nigh(line).json()["models"].clone();
     let peak = |name: &str| {
@@ -47,8 +50,8 @@ fn memory_is_that_of_the_model_and_not_of_those_before_it() {
 }
 
 #[test]
-fn those_that_can_answer_are_compared_by_default() {
-    let folder = Folder::new();
+fn models_that_support_the_task_are_compared_by_default() {
+    let folder = TestFolder::new();
     let names = |task: &str| -> Vec<String> {
         let line = format!("compare communities --task {task} --epochs 2 --repeats 1 -q --json");
         let models = folder.nigh(&line).json()["models"].clone();
@@ -63,8 +66,8 @@ fn those_that_can_answer_are_compared_by_default() {
 }
 
 #[test]
-fn what_can_not_be_compared_is_refused_before_training() {
-    let folder = Folder::new();
+fn a_wrong_comparison_is_refused_before_training() {
+    let folder = TestFolder::new();
     folder.refuses("compare communities --models gcn,gatt", 2, &["gatt", "gat"]);
     folder.refuses("compare communities --models gcn,gcn", 2, &["gcn twice"]);
     folder.refuses("compare communities --model gcn", 2, &["--models"]);

@@ -1,11 +1,11 @@
 //! `nigh demo`: the proof of concept and its picture.
 
-use crate::folder::Folder;
+use crate::test_folder::TestFolder;
 use std::time::{Duration, Instant};
 
 #[test]
 fn the_picture_is_an_svg_or_a_png_by_its_name() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.nigh("demo --epochs 5 --repeats 1 --plot demo.svg -q").ok();
     let svg = folder.text("demo.svg");
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
@@ -18,14 +18,14 @@ fn the_picture_is_an_svg_or_a_png_by_its_name() {
 
 #[test]
 fn another_extension_is_refused_before_training() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.refuses("demo --epochs 10000000 --plot demo.gif", 2, &["`plot` is demo.gif", ".svg or .png"]);
     folder.refuses("demo --epochs 10000000 --plot demo", 2, &["`plot` is demo", ".svg or .png"]);
 }
 
 #[test]
-fn a_picture_that_has_no_place_is_refused_before_training() {
-    let folder = Folder::new();
+fn a_picture_that_can_not_be_written_is_refused_before_training() {
+    let folder = TestFolder::new();
     let mut child = folder.command("demo --epochs 10000000 --plot missing/demo.svg").spawn().unwrap();
     let started = Instant::now();
     while child.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(3) {
@@ -39,7 +39,7 @@ fn a_picture_that_has_no_place_is_refused_before_training() {
 
 #[test]
 fn smp_finds_communities_that_others_miss() {
-    let result = Folder::new().nigh("demo --epochs 50 --repeats 1 -q --json").json();
+    let result = TestFolder::new().nigh("demo --epochs 50 --repeats 1 -q --json").json();
     let cells = result["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 9, "three models on three labellings");
     let mean = |model: &str, labels: &str| {
@@ -51,28 +51,28 @@ fn smp_finds_communities_that_others_miss() {
 }
 
 #[test]
-fn any_number_of_threads_shows_the_same() {
-    let folder = Folder::new();
+fn the_output_does_not_depend_on_the_number_of_threads() {
+    let folder = TestFolder::new();
     let shown = |threads: usize| folder.nigh(&format!("demo --epochs 5 --repeats 2 --threads {threads} -q")).ok();
     assert_eq!(shown(1), shown(4));
 }
 
 #[test]
 fn sizes_out_of_range_are_refused() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.refuses("demo --repeats 0", 2, &["`repeats` is 0"]);
     folder.refuses("demo --epochs 0", 2, &["`epochs` is 0"]);
     folder.refuses("demo --seed 9007199254740993", 2, &["--seed", "from 0 to 2^53"]);
 }
 
 #[test]
-fn more_repeats_than_anyone_can_count_are_refused() {
-    Folder::new().refuses("demo --repeats 18446744073709551615 --epochs 5", 2, &["repeats"]);
+fn a_number_of_repeats_that_overflows_is_refused() {
+    TestFolder::new().refuses("demo --repeats 18446744073709551615 --epochs 5", 2, &["repeats"]);
 }
 
 #[test]
 fn a_negative_seed_is_a_wrong_value_and_not_a_wrong_option() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.refuses("demo --seed -1", 2, &["--seed", "-1"]);
     folder.refuses("certify grid --seed -1", 2, &["--seed", "-1"]);
 }

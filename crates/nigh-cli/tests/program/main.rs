@@ -1,24 +1,27 @@
-//! The program, end to end: what a user types, what they read, and what is on disk afterwards.
+//! The program, end to end: command lines, output, and files written.
+//!
+//! Tests that need the real datasets or a browser are ignored unless `./check` finds these.
 
-mod artefact;
 mod bad_input;
 mod certify;
 mod compare;
-mod demo;
-mod doors;
-mod export;
+mod completions_and_man;
+mod data_export;
 #[cfg(feature = "fetch")]
-mod fetch;
-mod folder;
-mod graphs;
-mod look;
+mod data_fetch;
+mod demo;
+mod input_formats;
+mod model_folder;
 mod models;
-mod page;
+mod report_page;
 mod reproduce;
 mod resume;
-// The library's tests ask the same server; not all of it is needed here.
+mod sample_graphs;
+// The server of the library's tests, of which some functions are not needed here.
 #[cfg(feature = "fetch")]
 #[allow(dead_code)]
 #[path = "../../../nigh/src/dataset/fetch/server.rs"]
 mod server;
+mod snapshots;
+mod test_folder;
 mod train;

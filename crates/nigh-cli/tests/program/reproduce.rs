@@ -1,6 +1,6 @@
-//! `nigh reproduce` and `nigh report`: tables from records, however often the run was stopped.
+//! `nigh reproduce` and `nigh report`: tables from records, with interrupted runs.
 
-use crate::folder::Folder;
+use crate::test_folder::TestFolder;
 use nigh::experiment::{Experiment, Record, Store, measure};
 use nigh::{Dataset, Silent};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Every cell of it takes a moment.
+/// A table whose cells take a moment each.
 const SMALL: &str = "reproduce poc --epochs 20 --repeats 2 --results results";
 
-fn records(folder: &Folder) -> Vec<Record> {
+fn records(folder: &TestFolder) -> Vec<Record> {
     let files = folder.files("results");
     let lines = files.iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "jsonl"));
     lines
@@ -23,14 +23,14 @@ fn records(folder: &Folder) -> Vec<Record> {
         .collect()
 }
 
-/// What a record is of, and what it found; not how long it took.
+/// Cell and figures of each record, without times.
 fn findings(records: &[Record]) -> BTreeSet<String> {
     records.iter().map(|r| format!("{:?} {} {} {} {}", r.cell, r.seed, r.test, r.best_epoch, r.split)).collect()
 }
 
 #[test]
-fn what_was_run_is_not_run_again() {
-    let folder = Folder::new();
+fn recorded_repeats_are_not_run_again() {
+    let folder = TestFolder::new();
     let first = folder.nigh(SMALL).ok();
     let before = records(&folder);
     // Six rows, three labellings, two repeats.
@@ -45,8 +45,8 @@ fn what_was_run_is_not_run_again() {
 }
 
 #[test]
-fn a_run_that_is_killed_at_any_moment_goes_on_where_it_was() {
-    let (whole, killed) = (Folder::new(), Folder::new());
+fn a_killed_run_resumes_where_it_stopped() {
+    let (whole, killed) = (TestFolder::new(), TestFolder::new());
     whole.nigh(SMALL).ok();
     let (expected, mut kills) = (findings(&records(&whole)), 0);
     for wait in 1.. {
@@ -68,17 +68,17 @@ fn a_run_that_is_killed_at_any_moment_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_line_that_was_never_finished_is_run_again() {
-    let folder = Folder::new();
+fn a_repeat_with_an_unfinished_record_is_run_again() {
+    let folder = TestFolder::new();
     folder.nigh(SMALL).ok();
     let (name, expected) = ("results/leaders.jsonl", findings(&records(&folder)));
     let text = folder.text(name);
     folder.write(name, &text[..text.len() - 300]);
     let answer = folder.nigh(SMALL);
-    assert!(answer.stderr.contains("never finished"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("unfinished record skipped"), "{}", answer.stderr);
     answer.ok();
     assert_eq!(findings(&records(&folder)), expected);
-    // A line that is whole and yet no record is not passed over.
+    // A complete line that is not a record is an error.
     folder.write(name, "{\"seed\": 1}\n");
     let before = folder.files("");
     let answer = folder.nigh(SMALL);
@@ -88,8 +88,8 @@ fn a_line_that_was_never_finished_is_run_again() {
 }
 
 #[test]
-fn several_processes_share_the_work_and_do_nothing_twice() {
-    let (alone, shared) = (Folder::new(), Folder::new());
+fn several_processes_share_the_work_without_repetition() {
+    let (alone, shared) = (TestFolder::new(), TestFolder::new());
     alone.nigh(SMALL).ok();
     let children: Vec<_> =
         (0..3).map(|_| shared.command(SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()).collect();
@@ -100,8 +100,8 @@ fn several_processes_share_the_work_and_do_nothing_twice() {
 }
 
 #[test]
-fn the_work_goes_on_when_nobody_reads_what_is_said_of_it() {
-    let folder = Folder::new();
+fn the_work_continues_when_stderr_is_closed() {
+    let folder = TestFolder::new();
     let line = "reproduce poc --epochs 5 --repeats 2 --only both --results results";
     let mut child = folder.command(line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stderr.take());
@@ -110,8 +110,8 @@ fn the_work_goes_on_when_nobody_reads_what_is_said_of_it() {
 }
 
 #[test]
-fn a_report_comes_from_records_alone_in_every_format() {
-    let folder = Folder::new();
+fn a_report_is_made_from_records_in_every_format() {
+    let folder = TestFolder::new();
     folder.nigh(SMALL).ok();
     let before = folder.files("results");
     let of = |rest: &str| folder.nigh(&format!("report poc --epochs 20 --repeats 2 --results results {rest}"));
@@ -146,7 +146,7 @@ fn a_report_comes_from_records_alone_in_every_format() {
         .collect();
     let mean = found.iter().sum::<f64>() / found.len() as f64;
     assert!((figure["ours"]["mean"].as_f64().unwrap() - mean).abs() < 1e-9 && found.len() == 2);
-    // Of the table's own thousand epochs there is nothing.
+    // There are no records with the thousand epochs of the table.
     let none = folder.nigh("report poc --results results --json").json();
     assert_eq!(none["summary"]["not_run"], 18);
     assert_eq!(none["tables"][0]["figures"][0]["verdict"], "not_run");
@@ -155,8 +155,8 @@ fn a_report_comes_from_records_alone_in_every_format() {
 }
 
 #[test]
-fn words_that_mean_nothing_are_refused() {
-    let folder = Folder::with(&[
+fn unknown_names_are_refused() {
+    let folder = TestFolder::with(&[
         ("mine.toml", "title = 1\n"),
         (
             "other.toml",
@@ -174,23 +174,23 @@ fn words_that_mean_nothing_are_refused() {
     folder.refuses("report poc --repeats 0", 2, &["repeats", "from 1"]);
     folder.refuses("reproduce ablation-signal --only fixed", 2, &["--only fixed", "smp-linear"]);
     folder.refuses("reproduce mine.toml", 1, &["mine.toml", "title"]);
-    folder.refuses("reproduce other.toml", 1, &["other.toml", "Cora", "no column"]);
+    folder.refuses("reproduce other.toml", 1, &["other.toml", "Cora", "not a column"]);
     folder.refuses("reproduce missing.toml", 1, &["missing.toml"]);
     folder.refuses("report pocc", 2, &["pocc", "poc"]);
 }
 
 #[test]
-fn a_table_of_your_own_is_run_like_the_paper_s() {
+fn a_table_of_a_user_is_run_like_one_of_the_paper() {
     let table = "title = \"Mine\"\nwhere = \"here\"\nmeasure = \"AUC, %\"\n[settings]\nepochs = 5\nrepeats = 1\n\
                  [[columns]]\ndataset = \"grid\"\nlabel = \"Grid\"\n[[rows]]\nlabel = \"GCN\"\nmodel = \"gcn\"\npublished = {}\n";
-    let folder = Folder::with(&[("mine.toml", table)]);
+    let folder = TestFolder::with(&[("mine.toml", table)]);
     let text = folder.nigh("reproduce mine.toml --results results -q").ok();
     assert!(text.starts_with("Mine (here)") && text.contains("GCN"), "{text}");
     assert_eq!(folder.text("results/grid.jsonl").lines().count(), 1);
     let report = folder.nigh("report mine.toml --results results --json").json();
     assert_eq!(report["tables"][0]["figures"][0]["verdict"], "unpublished");
     let report = folder.nigh("report mine.toml --results results --epochs 6").ok();
-    assert!(report.contains("`nigh reproduce mine.toml --epochs 6` makes them"), "{report}");
+    assert!(report.contains("`nigh reproduce mine.toml --epochs 6` writes them"), "{report}");
     // Rows that differ in their seeds alone are repeats of one cell, and all of them are run.
     let seeds =
         table.to_string() + "[[rows]]\nlabel = \"later\"\nmodel = \"gcn\"\nsettings = { seed = 100 }\npublished = {}\n";
@@ -201,15 +201,15 @@ fn a_table_of_your_own_is_run_like_the_paper_s() {
     assert_eq!(found, [1, 100]);
 }
 
-/// Where the records of the repository are.
-fn kept() -> std::path::PathBuf {
+/// The folder of the records in the repository.
+fn repository_records() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/results")
 }
 
 #[test]
-fn the_page_of_tables_is_that_of_the_records() {
-    let (folder, page) = (Folder::new(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md"));
-    let report = folder.nigh(&format!("report --format markdown --results {}", kept().display())).ok();
+fn docs_tables_md_is_up_to_date_with_the_records() {
+    let (folder, page) = (TestFolder::new(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md"));
+    let report = folder.nigh(&format!("report --format markdown --results {}", repository_records().display())).ok();
     if std::env::var_os("NIGH_BLESS").is_some_and(|bless| bless == "1") {
         std::fs::write(&page, &report).unwrap();
     }
@@ -225,12 +225,13 @@ fn has_fused_products() -> bool {
 }
 
 #[test]
-fn whoever_runs_a_recorded_cell_again_gets_the_same_figure_to_the_last_digit() {
-    if !has_fused_products() {
-        eprintln!("skipped: the records are of a processor with fused products, which round otherwise than this one's");
-        return;
-    }
-    let found = Store::new(&kept()).read().unwrap();
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "the records are from x86-64 processors with AVX2 and FMA")]
+fn a_recorded_cell_run_again_gives_the_same_figures_to_the_last_digit() {
+    assert!(
+        has_fused_products(),
+        "the records are from processors with AVX2 and FMA; on this one, run with --skip to_the_last_digit"
+    );
+    let found = Store::new(&repository_records()).read().unwrap();
     let cells = [("poc", 5, 2, 3), ("link-prediction", 5, 1, 2), ("node-classification", 1, 0, 1)];
     for (table, row, column, seed) in cells {
         let cell = Experiment::named(table).unwrap().cell(row, column).unwrap();

@@ -1,7 +1,7 @@
-//! The same bytes, whatever happens on the way: killed and resumed, on any number of threads.
+//! The same bytes after a kill and `--resume`, and on any number of threads.
 
-use crate::folder::Folder;
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ const SETTINGS: [&str; 2] = [
     "leaders --task node-classification --model smp-mlp --epochs 150 --repeats 2",
 ];
 
-fn started(folder: &Folder, line: &str) -> Child {
+fn started(folder: &TestFolder, line: &str) -> Child {
     folder.command(line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts")
 }
 
@@ -34,7 +34,7 @@ fn killed_once(mut child: Child, mut seen: impl FnMut() -> bool) -> bool {
 #[test]
 fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_uninterrupted_one() {
     for settings in SETTINGS {
-        let folder = Folder::new();
+        let folder = TestFolder::new();
         folder.nigh(&format!("train {settings} -q --out whole")).ok();
         let line = format!("train {settings} -q --out killed --checkpoint-every 5 --resume");
         let checkpoint = folder.path("killed.checkpoint");
@@ -42,7 +42,7 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_uninterrupted_one() {
         loop {
             let before = std::fs::read(&checkpoint).ok();
             let moved_on = || std::fs::read(&checkpoint).ok().is_some_and(|now| Some(now) != before);
-            // The folder is there whole or not at all.
+            // The folder is complete or does not exist.
             if killed_once(started(&folder, &line), moved_on) || folder.path("killed").exists() {
                 break;
             }
@@ -54,8 +54,8 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_uninterrupted_one() {
 }
 
 #[test]
-fn a_run_killed_while_it_wrote_a_checkpoint_leaves_nothing_else_behind_once_resumed() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+fn a_run_killed_while_writing_a_checkpoint_leaves_no_temporary_file_once_resumed() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     let line = "train edges.txt --epochs 300 --repeats 1 -q --out model --checkpoint-every 1 --resume";
     let expected = ["edges.txt", "model", "model.checkpoint"];
     let is_writing = || folder.names().iter().any(|name| !expected.contains(&name.as_str()));
@@ -76,7 +76,7 @@ fn one_two_and_four_threads_write_the_same_bytes() {
     // Wide enough that threads have something to share.
     let ring: String =
         (0..6000).map(|at| format!("{at} {}\n{at} {}\n", (at + 1) % 6000, (at * 7 + 3) % 6000)).collect();
-    let folder = Folder::with(&[("ring.txt", ring)]);
+    let folder = TestFolder::with(&[("ring.txt", ring)]);
     let ring = "ring.txt --model smp-linear-gcn-both --decoder hadamard-mlp --epochs 5 --repeats 1";
     for (at, settings) in SETTINGS.into_iter().chain([ring]).enumerate() {
         for threads in [1, 2, 4] {
@@ -88,12 +88,12 @@ fn one_two_and_four_threads_write_the_same_bytes() {
 }
 
 /// A folder with the checkpoint of a run of `edges.txt` that was killed.
-fn interrupted(line: &str) -> Folder {
-    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+fn interrupted(line: &str) -> TestFolder {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     let checkpoint = folder.path("model.checkpoint");
     let ended = killed_once(started(&folder, &format!("{line} --checkpoint-every 100")), || checkpoint.exists());
     assert!(!ended, "it ended before it could be killed");
-    // What a kill in the middle of writing leaves is another test's matter.
+    // Another test covers a kill during a write.
     folder.names().iter().filter(|name| name.ends_with(".partial")).for_each(|name| {
         let _ = std::fs::remove_file(folder.path(name));
     });
@@ -101,10 +101,14 @@ fn interrupted(line: &str) -> Folder {
 }
 
 #[test]
-fn a_checkpoint_is_only_used_when_asked_for_and_only_for_its_own_run() {
+fn a_checkpoint_is_only_used_with_resume_and_only_for_its_own_run() {
     let line = "train edges.txt --epochs 1000000 --repeats 1 --out model";
     let folder = interrupted(line);
-    folder.refuses(line, 1, &["model.checkpoint is left from a run", "--resume goes on", "removing it starts anew"]);
+    folder.refuses(
+        line,
+        1,
+        &["model.checkpoint is left from an interrupted run", "--resume continues", "removing the file starts"],
+    );
     let other = "train edges.txt --epochs 10 --repeats 1 --out model --resume";
     folder.refuses(other, 1, &["model.checkpoint", "other settings or data"]);
     folder.write("other.txt", graphs::edges().replace("ada0 ada1\n", ""));
@@ -116,8 +120,8 @@ fn a_checkpoint_is_only_used_when_asked_for_and_only_for_its_own_run() {
 }
 
 #[test]
-fn resuming_a_run_that_never_began_just_begins() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+fn resuming_without_a_checkpoint_starts_from_the_beginning() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     folder.nigh("train edges.txt --epochs 10 --repeats 1 -q --out model --resume").ok();
     assert_eq!(folder.names(), ["edges.txt", "model"]);
 }

@@ -1,14 +1,14 @@
-//! `nigh train`: every model on every task, and settings from flags and files.
+//! `nigh train`: every model on every task, and settings from options and files.
 
-use crate::folder::Folder;
-use crate::graphs;
 use crate::models;
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
 use serde_json::Value;
 
 const TASKS: [&str; 4] =
     ["link-prediction", "node-classification", "pairwise-node-classification", "graph-reconstruction"];
 
-/// A result without what differs from run to run.
+/// A result without times and memory.
 fn lasting(mut result: Value) -> Value {
     let object = result.as_object_mut().expect("one JSON object");
     for measured in ["millis_per_epoch", "peak_rss_bytes"] {
@@ -22,8 +22,8 @@ fn is_fraction(value: &Value) -> bool {
 }
 
 #[test]
-fn every_model_runs_every_task_and_reports_it_whole() {
-    let folder = Folder::new();
+fn every_model_runs_every_task_with_a_full_report() {
+    let folder = TestFolder::new();
     for task in TASKS {
         for model in models::all().iter().filter(|model| task != "node-classification" || model.classifies) {
             let (untrained, model) =
@@ -56,8 +56,8 @@ fn every_model_runs_every_task_and_reports_it_whole() {
 }
 
 #[test]
-fn repeats_count_their_seeds_up_and_are_summed_up_by_mean_and_deviation() {
-    let result = Folder::new().nigh("train grid --epochs 10 --repeats 3 --seed 7 -q --json").json();
+fn repeats_have_consecutive_seeds_and_a_mean_and_deviation() {
+    let result = TestFolder::new().nigh("train grid --epochs 10 --repeats 3 --seed 7 -q --json").json();
     let repeats = result["repeats"].as_array().unwrap();
     let seeds: Vec<u64> = repeats.iter().filter_map(|repeat| repeat["seed"].as_u64()).collect();
     assert_eq!(seeds, [7, 8, 9]);
@@ -69,22 +69,22 @@ fn repeats_count_their_seeds_up_and_are_summed_up_by_mean_and_deviation() {
 }
 
 #[test]
-fn the_last_epoch_counts_even_if_none_is_due() {
-    let result = Folder::new().nigh("train grid --epochs 3 --repeats 1 -q --json").json();
+fn the_last_epoch_is_evaluated_even_if_none_is_due() {
+    let result = TestFolder::new().nigh("train grid --epochs 3 --repeats 1 -q --json").json();
     assert_eq!(result["repeats"][0]["best_epoch"], 3);
 }
 
 #[test]
 fn a_model_without_a_layer_for_classes_is_refused_for_classification() {
     let line = "train communities --task node-classification --model smp-identity";
-    Folder::new().refuses(line, 2, &["`model` is smp-identity", "take smp-linear"]);
+    TestFolder::new().refuses(line, 2, &["`model` is smp-identity", "take smp-linear"]);
 }
 
 #[test]
-fn a_file_of_settings_gives_the_same_result_as_flags() {
+fn a_file_of_settings_gives_the_same_result_as_options() {
     let settings = "task = \"node-classification\"\nmodel = \"smp-mlp\"\nepochs = 10\nrepeats = 2\nhops = 3\n\
                     learning-rate = 0.02\nsignal = \"rademacher\"\nrefresh = \"resampled\"\n";
-    let folder = Folder::with(&[("settings.toml", settings)]);
+    let folder = TestFolder::with(&[("settings.toml", settings)]);
     let flags = "--task node-classification --model smp-mlp --epochs 10 --repeats 2 --hops 3 --learning-rate 0.02 \
                  --signal rademacher --refresh resampled";
     let by_flags = folder.nigh(&format!("train communities {flags} -q --json")).json();
@@ -94,8 +94,8 @@ fn a_file_of_settings_gives_the_same_result_as_flags() {
 }
 
 #[test]
-fn flags_go_before_the_file() {
-    let folder = Folder::with(&[("settings.toml", "model = \"sgc\"\nepochs = 10\nrepeats = 1\n")]);
+fn options_override_the_file() {
+    let folder = TestFolder::with(&[("settings.toml", "model = \"sgc\"\nepochs = 10\nrepeats = 1\n")]);
     let result = folder.nigh("train communities --config settings.toml --model smp-linear -q --json").json();
     assert_eq!(result["model"], "smp-linear");
     assert_eq!(result["config"]["epochs"], 10);
@@ -103,7 +103,7 @@ fn flags_go_before_the_file() {
 
 #[test]
 fn every_setting_of_the_file_is_an_option_too() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let help = folder.nigh("train --help").ok();
     let config = folder.nigh("train grid --epochs 5 --repeats 1 -q --json").json()["config"].clone();
     let names: Vec<&String> = config.as_object().unwrap().keys().collect();
@@ -114,14 +114,14 @@ fn every_setting_of_the_file_is_an_option_too() {
 #[test]
 fn settings_are_reported_as_they_were_typed() {
     let line = "train grid --epochs 5 --repeats 1 --learning-rate 0.01 --dropout 0.3 -q --json";
-    let result = Folder::new().nigh(line).json();
+    let result = TestFolder::new().nigh(line).json();
     assert_eq!(result["config"]["learning-rate"], 0.01);
     assert_eq!(result["config"]["dropout"], 0.3);
 }
 
 #[test]
 fn the_configuration_in_the_model_folder_trains_the_same_model_again() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
     let line = "train edges.txt --labels labels.csv -q";
     let flags = "--task node-classification --model smp-linear-gcn-feat --weight-decay 0.003 --epochs 10 --repeats 2";
     folder.nigh(&format!("{line} {flags} --out first")).ok();
@@ -130,7 +130,7 @@ fn the_configuration_in_the_model_folder_trains_the_same_model_again() {
 }
 
 #[test]
-fn the_same_edges_in_any_dress_are_the_same_graph() {
+fn the_same_edges_in_any_text_format_are_the_same_graph() {
     let plain = graphs::edges();
     let dresses = [
         plain.replace(' ', ","),
@@ -141,7 +141,7 @@ fn the_same_edges_in_any_dress_are_the_same_graph() {
         format!("{plain}ada0 ada0\n{}", graphs::turned(&plain)),
     ];
     let trained = |edges: &str| {
-        let folder = Folder::with(&[("edges.txt", edges)]);
+        let folder = TestFolder::with(&[("edges.txt", edges)]);
         lasting(folder.nigh("train edges.txt --epochs 10 --repeats 1 -q --json").json())
     };
     let expected = trained(&plain);
@@ -150,21 +150,22 @@ fn the_same_edges_in_any_dress_are_the_same_graph() {
 }
 
 #[test]
-fn ids_may_be_any_words() {
-    let folder = Folder::with(&[("edges.csv", graphs::edges().replace(' ', ",").replace("ada", "Zoë \u{1f98a} & "))]);
+fn ids_may_be_any_text() {
+    let folder =
+        TestFolder::with(&[("edges.csv", graphs::edges().replace(' ', ",").replace("ada", "Zoë \u{1f98a} & "))]);
     folder.nigh("train edges.csv --epochs 10 --repeats 1 -q --out model").ok();
     folder.nigh("embed model edges.csv -q --out vectors.csv").ok();
     assert!(folder.text("vectors.csv").lines().any(|line| line.starts_with("Zoë \u{1f98a} & 7,")));
     let huge = graphs::edges().replace("ada", "99999999999999999999999999");
-    let folder = Folder::with(&[("edges.txt", huge)]);
+    let folder = TestFolder::with(&[("edges.txt", huge)]);
     assert_eq!(folder.nigh("train edges.txt --epochs 10 --repeats 1 -q --json").json()["num_nodes"], 32);
 }
 
 #[test]
-fn weights_count() {
+fn edge_weights_change_the_model() {
     let weighted: String =
         graphs::edges().lines().enumerate().map(|(at, line)| format!("{line} {}\n", 1 + at % 3)).collect();
-    let folder = Folder::with(&[("weighted.txt", weighted), ("edges.txt", graphs::edges())]);
+    let folder = TestFolder::with(&[("weighted.txt", weighted), ("edges.txt", graphs::edges())]);
     let weights = |file: &str| {
         folder.nigh(&format!("train {file} --epochs 10 --repeats 1 -q --out model-of-{file}")).ok();
         folder.read(&format!("model-of-{file}/weights.safetensors"))
@@ -173,28 +174,28 @@ fn weights_count() {
 }
 
 #[test]
-fn the_user_hears_what_was_tidied_unless_quiet() {
+fn cleaning_is_noted_unless_quiet() {
     let edges = format!("{}ada0 ada0\nada1 ada0\n", graphs::edges());
     let features = format!("{}loner,0,0,0\n", graphs::features());
-    let folder = Folder::with(&[("edges.txt", edges), ("features.csv", features)]);
+    let folder = TestFolder::with(&[("edges.txt", edges), ("features.csv", features)]);
     let line = "train edges.txt --features features.csv --epochs 10 --repeats 2";
-    let told = folder.nigh(line).stderr;
+    let notes = folder.nigh(line).stderr;
     for note in ["1 node with", "self loops were dropped", "were merged", "repeat 1/2: auc", "repeat 2/2: auc"] {
-        assert!(told.contains(note), "{note} is missing: {told}");
+        assert!(notes.contains(note), "{note} is missing: {notes}");
     }
     assert_eq!(folder.nigh(&format!("{line} --quiet")).stderr, "");
 }
 
 #[test]
-fn training_that_diverges_says_so_and_leaves_nothing() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+fn training_that_diverges_is_an_error_and_leaves_no_files() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     let line = "train edges.txt --learning-rate 1e30 --epochs 10 --repeats 1 --checkpoint-every 1 --out model";
     folder.refuses(line, 1, &["diverged", "smaller learning-rate"]);
 }
 
 #[test]
-fn shares_can_be_had_where_the_paper_counts() {
-    let folder = Folder::new();
+fn fractions_can_replace_numbers_per_class() {
+    let folder = TestFolder::new();
     let line = "train communities --task node-classification --train-per-class 0 --epochs 2 --repeats 1 -q --json";
     let config = folder.nigh(line).json()["config"].clone();
     assert_eq!((&config["valid-per-class"], &config["test-per-class"]), (&0.into(), &0.into()));

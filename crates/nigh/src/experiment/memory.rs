@@ -1,29 +1,29 @@
-//! How much memory something takes.
+//! Peak memory of the process.
 
-/// The most memory that this process holds.
+/// The peak memory of this process.
 #[derive(Debug)]
 pub struct Peak(());
 
 impl Peak {
-    /// Since the process began, or was last watched.
+    /// Since the process started, or since the last `watch`.
     pub fn so_far() -> Peak {
         Peak(())
     }
 
-    /// From now on. Where the system keeps no mark that can be set back, all that went before counts as well.
+    /// From now on. Where the system cannot reset the peak, earlier use counts as well.
     pub fn watch() -> Peak {
-        // SAFETY: it gives free memory back to the system, which would otherwise count as held.
+        // SAFETY: malloc_trim takes no pointers; it returns free memory to the system, which would otherwise count as used.
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
         unsafe {
             libc::malloc_trim(0)
         };
-        // Five sets the mark back to what is held now.
+        // 5 resets the peak to the current use.
         #[cfg(target_os = "linux")]
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         Peak(())
     }
 
-    /// The mark, in bytes, if the system keeps one.
+    /// The peak in bytes, if the system records it.
     pub fn bytes(&self) -> Option<u64> {
         #[cfg(target_os = "linux")]
         {
@@ -55,8 +55,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_is_seen() {
-        // Other tests may set the mark back meanwhile, but not below what is held.
+    fn the_peak_includes_memory_in_use() {
+        // Other tests may reset the peak meanwhile, but not below the current use.
         let peak = Peak::watch();
         let block = std::hint::black_box(vec![1u8; 256 << 20]);
         assert!(peak.bytes().unwrap() >= block.len() as u64);

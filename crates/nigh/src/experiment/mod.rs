@@ -1,4 +1,4 @@
-//! 8. Tables: a file says what is run and what the paper printed, and every finished repeat is a record.
+//! 8. Tables: a file holds the settings to run and the figures that the paper printed; every finished repeat is a record.
 //!
 //! ```
 //! use nigh::experiment::Experiment;
@@ -19,7 +19,7 @@ pub use memory::Peak;
 pub use record::{Curve, Record, RecordSet, RunLock, Store};
 pub use run::measure;
 pub use significance::{holm, paired_p};
-pub use verdict::{ComparedTable, Figure, Measured, Summary, Verdict};
+pub use verdict::{ComparedTable, Figure, Measured, Verdict, VerdictCounts};
 
 use crate::dataset::paper::NamedDataset;
 use crate::error::{Error, Result};
@@ -30,88 +30,93 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Names and files of tables.
+macro_rules! tables {
+    ($($name:literal)+) => { &[$(($name, include_str!(concat!("../../experiments/", $name, ".toml")))),+] };
+}
+
 /// The tables of the paper, in its order.
-const TABLES: &[(&str, &str)] = &[
-    ("poc", include_str!("../../experiments/poc.toml")),
-    ("link-prediction", include_str!("../../experiments/link-prediction.toml")),
-    ("ppa", include_str!("../../experiments/ppa.toml")),
-    ("node-classification", include_str!("../../experiments/node-classification.toml")),
-    ("pairwise-node-classification", include_str!("../../experiments/pairwise-node-classification.toml")),
-    ("graph-reconstruction", include_str!("../../experiments/graph-reconstruction.toml")),
-    ("ablation-link", include_str!("../../experiments/ablation-link.toml")),
-    ("ablation-signal", include_str!("../../experiments/ablation-signal.toml")),
-    ("runtime", include_str!("../../experiments/runtime.toml")),
-    ("one-hot", include_str!("../../experiments/one-hot.toml")),
-    ("link-prediction-citation", include_str!("../../experiments/link-prediction-citation.toml")),
-    ("ablation-node", include_str!("../../experiments/ablation-node.toml")),
-    ("ablation-pairwise", include_str!("../../experiments/ablation-pairwise.toml")),
-    ("position-encoding", include_str!("../../experiments/position-encoding.toml")),
-];
+const TABLES: &[(&str, &str)] = tables! {
+    "poc"
+    "link-prediction"
+    "ppa"
+    "node-classification"
+    "pairwise-node-classification"
+    "graph-reconstruction"
+    "ablation-link"
+    "ablation-signal"
+    "runtime"
+    "one-hot"
+    "link-prediction-citation"
+    "ablation-node"
+    "ablation-pairwise"
+    "position-encoding"
+};
 
 /// One table: models in rows, data in columns, and what the paper printed.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What users type: the name, or the path of a file of their own.
-    pub asked_as: String,
-    /// What it is about.
+    /// What a user types to name it: the name, or the path of a file.
+    pub typed_name: String,
+    /// Its title.
     pub title: String,
-    /// Where in the paper.
+    /// Where it is in the paper.
     pub place: String,
-    /// What its figures are, for the reader.
+    /// What its figures measure, as text.
     pub measure: String,
-    /// What its figures are.
-    pub kind: Kind,
+    /// Whether its figures are metrics or times.
+    pub kind: FigureKind,
     /// From left to right.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TableColumn>,
     /// From top to bottom.
-    pub rows: Vec<Row>,
-    /// Over the defaults of `Config`.
+    pub rows: Vec<TableRow>,
+    /// Settings that replace the defaults of `Config`.
     settings: toml::Table,
-    /// In place of those of the settings.
+    /// Replaces the number in the settings.
     pub(crate) epochs: Option<usize>,
     repeats: Option<usize>,
 }
 
-/// What the figures of a table are.
+/// What the figures of a table measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// The metric on the test part, in percent: the more, the better.
+pub enum FigureKind {
+    /// The metric on the test part, in percent: higher is better.
     #[default]
     Metric,
-    /// Milliseconds per epoch: the fewer, the better.
+    /// Milliseconds per epoch: lower is better.
     Time,
 }
 
-/// The data of a column.
+/// A column: a dataset.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Column {
-    /// A graph by name.
+pub struct TableColumn {
+    /// Name of the dataset.
     pub dataset: String,
-    /// As the paper calls it.
+    /// Its name in the paper.
     pub label: String,
-    /// What its figures are, where they are not those of the table.
+    /// What its figures measure, where that differs from the table.
     pub measure: Option<String>,
-    /// Why it may have to stay empty.
+    /// Why its figures may be missing.
     pub missing: Option<String>,
-    /// The models that a column of ours has, if not all.
+    /// The models to run in a column that the paper does not have; all if `None`.
     models: Option<Vec<String>>,
     #[serde(default)]
     settings: toml::Table,
 }
 
-/// The model of a row.
+/// A row: a model.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Row {
-    /// As the paper calls it.
+pub struct TableRow {
+    /// Its name in the paper.
     pub label: String,
     /// A model of the catalog, or `random`.
     pub model: String,
-    /// What the rows around it have in common.
+    /// The group of rows that it belongs to.
     pub group: Option<String>,
     #[serde(default)]
     settings: toml::Table,
@@ -123,16 +128,16 @@ pub struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Published {
-    /// A mean and, mostly, a standard deviation, in the unit of the table.
+    /// A mean and usually a standard deviation, in the unit of the table.
     Figure {
         /// The mean.
         mean: f64,
         /// The standard deviation.
         std: Option<f64>,
-        /// Digits behind the point.
+        /// Digits after the decimal point.
         decimals: usize,
     },
-    /// The model needed more memory than there was.
+    /// The model ran out of memory.
     OutOfMemory,
 }
 
@@ -154,28 +159,28 @@ impl TryFrom<String> for Published {
     }
 }
 
-/// What one figure comes from: data and settings, repeated with other seeds.
+/// What one figure is measured from: a dataset and settings, repeated with several seeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// A graph by name.
+    /// Name of the dataset.
     pub dataset: String,
-    /// As asked for, with choices left open.
+    /// The settings, with choices left open.
     pub config: Config,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ExperimentFile {
     title: String,
     #[serde(rename = "where")]
     place: String,
     measure: String,
     #[serde(default)]
-    figure: Kind,
+    figure: FigureKind,
     #[serde(default)]
     settings: toml::Table,
-    columns: Vec<Column>,
-    rows: Vec<Row>,
+    columns: Vec<TableColumn>,
+    rows: Vec<TableRow>,
 }
 
 impl Experiment {
@@ -196,39 +201,39 @@ impl Experiment {
         Ok(found.expect("a name that was found"))
     }
 
-    /// A table of the user's own, called by the name of its file.
+    /// A table from a TOML file, named after the file.
     pub fn read(path: &Path) -> Result<Experiment> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let table = Experiment::parse(&name, &text).map_err(|problem| Error::file(path, problem))?;
-        Ok(Experiment { asked_as: path.display().to_string(), ..table })
+        Ok(Experiment { typed_name: path.display().to_string(), ..table })
     }
 
     fn parse(name: &str, text: &str) -> std::result::Result<Experiment, String> {
-        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
-        let File { title, place, measure, figure, settings, columns, rows } = file;
+        let file: ExperimentFile = toml::from_str(text).map_err(|error| error.to_string())?;
+        let ExperimentFile { title, place, measure, figure, settings, columns, rows } = file;
         for row in &rows {
             if let Some(label) = row.published.keys().find(|label| columns.iter().all(|column| column.label != **label))
             {
-                return Err(format!("row `{}` has a figure for `{label}`, which is no column", row.label));
+                return Err(format!("row `{}` has a figure for `{label}`, which is not a column", row.label));
             }
         }
         for column in &columns {
             let models = column.models.iter().flatten();
             if let Some(model) = models.into_iter().find(|model| rows.iter().all(|row| row.model != **model)) {
-                return Err(format!("column `{}` has a model `{model}`, which is no row", column.label));
+                return Err(format!("column `{}` has a model `{model}`, which is not a row", column.label));
             }
             if column.models.is_some() && rows.iter().any(|row| row.published.contains_key(&column.label)) {
                 return Err(format!(
-                    "column `{}` has models of its own, and figures that say which it has",
+                    "column `{}` has both `models` and published figures; the figures say which models it has",
                     column.label
                 ));
             }
         }
-        let (name, asked_as) = (name.to_string(), name.to_string());
+        let (name, typed_name) = (name.to_string(), name.to_string());
         let (kind, epochs, repeats) = (figure, None, None);
         let table =
-            Experiment { name, asked_as, title, place, measure, kind, columns, rows, settings, epochs, repeats };
+            Experiment { name, typed_name, title, place, measure, kind, columns, rows, settings, epochs, repeats };
         for (row, column) in table.places() {
             table.config(row, column).and_then(|config| run::check(&config)).map_err(|error| {
                 format!("row `{}`, column `{}`: {error}", table.rows[row].label, table.columns[column].label)
@@ -237,7 +242,7 @@ impl Experiment {
         Ok(table)
     }
 
-    /// With so many epochs and repeats, where others are wanted than the table's.
+    /// The table with other numbers of epochs and repeats; `None` keeps those of the table.
     pub fn with(self, epochs: Option<usize>, repeats: Option<usize>) -> Result<Experiment> {
         let table = Experiment { epochs, repeats, ..self };
         table.places().try_for_each(|(row, column)| run::check(&table.config(row, column)?))?;
@@ -252,7 +257,7 @@ impl Experiment {
             .filter(|&(row, column)| self.published(row, column).is_some() || self.is_ours(row, column))
     }
 
-    /// Whether we ask for a figure in a row or column of which the paper printed nothing.
+    /// Whether a figure is measured in a row or column that the paper does not have.
     fn is_ours(&self, row: usize, column: usize) -> bool {
         let (row, column) = (&self.rows[row], &self.columns[column]);
         let is_printed = self.rows.iter().any(|row| row.published.contains_key(&column.label));
@@ -260,12 +265,12 @@ impl Experiment {
             && column.models.as_ref().is_none_or(|models| models.contains(&row.model))
     }
 
-    /// What the paper printed there.
+    /// What the paper printed at this place.
     pub fn published(&self, row: usize, column: usize) -> Option<Published> {
         self.rows[row].published.get(&self.columns[column].label).copied()
     }
 
-    /// What a figure comes from, if there is one at this place.
+    /// The cell at this place, if there is a figure.
     pub fn cell(&self, row: usize, column: usize) -> Option<Cell> {
         self.places().any(|place| place == (row, column)).then(|| Cell {
             dataset: self.columns[column].dataset.clone(),
@@ -292,13 +297,13 @@ impl Cell {
         (0..self.config.repeats as u64).map(move |repeat| first + repeat)
     }
 
-    /// Data and every setting that is not the default, except those in which repeats of a cell differ. Two cells that come
-    /// to the same are the same.
+    /// Dataset and every setting that is not the default, without seed and number of repeats. Cells with the same address are
+    /// the same cell.
     pub fn address(&self) -> BTreeMap<String, serde_json::Value> {
         let mut config = Config { repeats: 0, seed: 0, ..self.config.clone() };
         let several =
             NamedDataset::named(&self.dataset).and_then(|known| known.paper).is_some_and(|counts| counts.graphs > 1);
-        // What is said without being asked is not said.
+        // A setting that equals what `auto` would choose is left out.
         if config.refresh == Auto::Is(if several { Refresh::Resampled } else { Refresh::Fixed }) {
             config.refresh = Auto::Auto;
         }
@@ -307,10 +312,10 @@ impl Cell {
             _ => unreachable!("settings are an object"),
         };
         let defaults = settings(&Config { repeats: 0, seed: 0, ..Config::default() });
-        let asked = settings(&config).into_iter().filter(|(key, value)| {
+        let chosen = settings(&config).into_iter().filter(|(key, value)| {
             key == "model" || key == "task" || defaults.get(key).is_none_or(|default| default != value)
         });
-        asked.chain([("dataset".to_string(), self.dataset.clone().into())]).collect()
+        chosen.chain([("dataset".to_string(), self.dataset.clone().into())]).collect()
     }
 }
 
@@ -360,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_come_to_the_same_are_the_same() {
+    fn cells_with_the_same_settings_have_the_same_address() {
         let cell =
             |table: &str, row: usize, column: usize| Experiment::named(table).unwrap().cell(row, column).unwrap();
         // SMP-Linear on Grid: link prediction, its ablation, E fixed, one-hot ids, position encoding.
@@ -370,23 +375,23 @@ mod tests {
         let other = ["link-prediction", "graph-reconstruction", "runtime"].map(|table| cell(table, 5, 0).address());
         assert!(other[0] != other[1] && other[0] != other[2]);
         // Epochs make another cell, repeats do not.
-        let asked = |epochs, repeats| {
+        let address = |epochs, repeats| {
             let table = Experiment::named("link-prediction").unwrap().with(epochs, repeats).unwrap();
             table.cell(5, 0).unwrap().address()
         };
-        assert_ne!(asked(Some(7), None), addresses[0]);
-        assert_eq!(asked(None, Some(7)), addresses[0]);
+        assert_ne!(address(Some(7), None), addresses[0]);
+        assert_eq!(address(None, Some(7)), addresses[0]);
         assert_eq!(addresses[0]["dataset"], "grid");
         let wrong = |epochs, repeats| Experiment::named("poc").unwrap().with(epochs, repeats).unwrap_err().to_string();
         assert!(wrong(Some(0), None).contains("epochs") && wrong(None, Some(usize::MAX)).contains("repeats"));
-        // Resampled is what several graphs do anyway.
+        // Resampled is the default for several graphs.
         let email = |row: usize| cell("ablation-signal", row, 4).address();
         assert_eq!(email(3), cell("link-prediction", 5, 2).address());
         assert_ne!(email(2), email(3));
     }
 
     #[test]
-    fn a_file_that_is_wrong_says_where() {
+    fn errors_in_a_file_name_the_place() {
         let wrong = |text: &str, says: &str| {
             let problem = Experiment::parse("mine", text).unwrap_err();
             assert!(problem.contains(says), "{problem}");
@@ -409,9 +414,9 @@ mod tests {
             row("gcn", published).replace("label = \"Grid\"\n", &format!("label = \"Grid\"\nmodels = {models}\n"))
         };
         wrong(&models("[\"sgc\"]", ""), "sgc");
-        wrong(&models("[\"gcn\"]", "Grid = \"9 ± 1\""), "models of its own");
+        wrong(&models("[\"gcn\"]", "Grid = \"9 ± 1\""), "both `models` and published");
         assert_eq!(Experiment::parse("mine", &models("[]", "")).unwrap().places().count(), 0);
-        // A row of which nothing was printed stands beside those of which something was.
+        // A row without published figures may stand beside rows that have some.
         let two = row("gcn", "Grid = \"9 ± 1\"") + "[[rows]]\nlabel = \"y\"\nmodel = \"sgc\"\n";
         assert_eq!(Experiment::parse("mine", &two).unwrap().places().count(), 2);
     }

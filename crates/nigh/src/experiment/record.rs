@@ -1,4 +1,4 @@
-//! What a finished repeat leaves: a line of JSON, kept the moment it exists.
+//! Records of finished repeats: a line of JSON each, written as soon as the repeat ends.
 
 use super::Cell;
 use crate::digest;
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 /// One repeat of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Data and settings as they were asked for: `Cell::address`.
+    /// Dataset and settings: `Cell::address`.
     pub cell: BTreeMap<String, serde_json::Value>,
-    /// Which repeat.
+    /// Random seed of the repeat.
     pub seed: u64,
-    /// The metric on the test part at the epoch that was best on the validation part.
+    /// The test metric at the epoch with the best validation metric.
     pub test: f64,
-    /// The best metric on the validation part.
+    /// The best validation metric.
     pub valid: f64,
     /// That epoch, counted from one.
     pub best_epoch: usize,
@@ -27,36 +27,35 @@ pub struct Record {
     pub split: String,
     /// Time per epoch, evaluations included.
     pub millis_per_epoch: f64,
-    /// The most memory that was held, if the system tells.
+    /// Peak memory, if the system reports it.
     pub peak_bytes: Option<u64>,
-    /// Threads that shared the work.
+    /// Number of threads.
     pub threads: usize,
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// Every setting, and every choice that was left open.
+    /// Every setting, resolved.
     pub config: Config,
-    /// How it got there.
+    /// The learning curve.
     pub curve: Curve,
 }
 
-/// The evaluations of a training, every `every` epochs and at the end, to four decimals. That of the first epoch is left
-/// out.
+/// The evaluations of a training, every `every` epochs and at the end, to four decimals. The first epoch is left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Curve {
-    /// Epochs between two of them.
+    /// Epochs between two evaluations.
     pub every: usize,
     /// Training loss.
     pub loss: Vec<f64>,
-    /// The metric on the validation part.
+    /// Validation metric.
     pub valid: Vec<f64>,
-    /// The metric on the test part.
+    /// Test metric.
     pub test: Vec<f64>,
 }
 
 impl Curve {
     pub(super) fn of(every: usize, evaluations: &[Evaluation]) -> Curve {
         let last = evaluations.last().map(|evaluation| evaluation.epoch);
-        // The first epoch is looked at whatever the step.
+        // The first epoch is always evaluated; it is on the curve only if the step says so.
         let on_curve = |e: &&Evaluation| e.epoch.is_multiple_of(every) || Some(e.epoch) == last;
         let rounded = |value: fn(&Evaluation) -> f64| {
             evaluations.iter().filter(on_curve).map(|evaluation| (value(evaluation) * 1e4).round() / 1e4).collect()
@@ -65,26 +64,26 @@ impl Curve {
     }
 }
 
-/// A folder of records, one file of lines for each dataset.
+/// A folder of records: one JSON Lines file per dataset.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
 }
 
-/// The right to run a repeat, as long as it is held: it ends with the process, however that ends.
+/// The exclusive right to run a repeat. The system releases it when it is dropped or the process ends.
 #[derive(Debug)]
-pub struct RunLock(#[expect(dead_code, reason = "its lock is held by having it open")] File);
+pub struct RunLock(#[expect(dead_code, reason = "the lock is held while the file is open")] File);
 
-/// Records by what they are of.
+/// Records, indexed by cell and seed.
 #[derive(Debug, Default)]
 pub struct RecordSet {
     of_cells: HashMap<String, BTreeMap<u64, Record>>,
-    /// Remarks about lines that are no records.
+    /// Notes about lines that were skipped.
     pub notes: Vec<String>,
 }
 
 impl RecordSet {
-    /// The repeats of a cell, by their seeds.
+    /// The repeats of a cell, in the order of its seeds.
     pub fn of(&self, cell: &Cell) -> impl Iterator<Item = &Record> {
         let of_cell = self.of_cells.get(&key(&cell.address()));
         cell.seeds().filter_map(move |seed| of_cell?.get(&seed))
@@ -95,12 +94,12 @@ impl RecordSet {
         self.of_cells.get(&key(&cell.address())).is_some_and(|repeats| repeats.contains_key(&seed))
     }
 
-    /// How many repeats there are of all cells.
+    /// Number of records.
     pub fn len(&self) -> usize {
         self.of_cells.values().map(BTreeMap::len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.of_cells.is_empty()
     }
@@ -108,28 +107,28 @@ impl RecordSet {
     fn add(&mut self, path: &Path) -> Result<()> {
         let read = || {
             let mut file = File::open(path)?;
-            // Whoever writes is waited for.
+            // Waits for a process that is writing.
             file.lock_shared()?;
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes).map(|_| bytes)
         };
         let bytes = read().map_err(Error::io(path))?;
-        // A line that ends anywhere may end within a letter.
+        // An unfinished line may end within a character.
         let text = String::from_utf8_lossy(&bytes);
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
             match serde_json::from_str::<Record>(line) {
                 Ok(Record { test, valid, .. }) if [test, valid].iter().any(|share| !(0.0..=1.0).contains(share)) => {
-                    let problem = format!("no record of a repeat: test {test}, valid {valid}; expected 0 to 1");
+                    let problem = format!("not a record of a repeat: test {test}, valid {valid}; expected 0 to 1");
                     return Err(Error::line(path, at + 1, problem));
                 }
                 Ok(record) => {
                     self.of_cells.entry(key(&record.cell)).or_default().entry(record.seed).or_insert(record);
                 }
-                // Its writer was killed: what is not there whole is run again.
+                // The process was killed while writing; the repeat is run again.
                 Err(error) if error.is_eof() => {
-                    self.notes.push(format!("{}, line {}: a record that was never finished", path.display(), at + 1));
+                    self.notes.push(format!("{}, line {}: unfinished record skipped", path.display(), at + 1));
                 }
-                Err(error) => return Err(Error::line(path, at + 1, format!("no record of a repeat: {error}"))),
+                Err(error) => return Err(Error::line(path, at + 1, format!("not a record of a repeat: {error}"))),
             }
         }
         Ok(())
@@ -141,12 +140,12 @@ fn key(address: &BTreeMap<String, serde_json::Value>) -> String {
 }
 
 impl Store {
-    /// Records in this folder, which need not be there yet.
+    /// Records in this folder, which need not exist yet.
     pub fn new(folder: &Path) -> Store {
         Store { folder: folder.to_path_buf() }
     }
 
-    /// All that was ever finished. Of several records of a repeat the first counts.
+    /// All records. If a repeat has several, the first counts.
     pub fn read(&self) -> Result<RecordSet> {
         let mut found = RecordSet::default();
         let mut paths = match fs::read_dir(&self.folder) {
@@ -161,7 +160,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Whether a repeat has been run by now, by whomever.
+    /// Whether a repeat has a record by now, written by any process.
     pub fn has(&self, cell: &Cell, seed: u64) -> Result<bool> {
         let (path, mut found) = (self.path(&cell.dataset), RecordSet::default());
         if path.exists() {
@@ -170,13 +169,13 @@ impl Store {
         Ok(found.has(cell, seed))
     }
 
-    /// Where the records of a dataset are.
+    /// The file with the records of a dataset.
     fn path(&self, dataset: &str) -> PathBuf {
         let name: String = dataset.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         self.folder.join(format!("{name}.jsonl"))
     }
 
-    /// Keeps a record, whole or not at all, whoever else is writing.
+    /// Appends a record. Several processes may append at the same time.
     pub fn append(&self, record: &Record) -> Result<()> {
         let dataset = record.cell.get("dataset").and_then(|name| name.as_str()).unwrap_or("other");
         let path = self.path(dataset);
@@ -200,9 +199,9 @@ impl Store {
         write().map_err(Error::io(&path))
     }
 
-    /// Takes a repeat, unless another process is at it.
-    pub fn claim(&self, cell: &Cell, seed: u64) -> Result<Option<RunLock>> {
-        let folder = self.folder.join(".claims");
+    /// Locks a repeat; `None` if another process is running it.
+    pub fn try_lock(&self, cell: &Cell, seed: u64) -> Result<Option<RunLock>> {
+        let folder = self.folder.join(".locks");
         let name = digest::sha256(format!("{} {seed}", key(&cell.address())).as_bytes());
         let path = folder.join(&name[..16]);
         let open = || fs::create_dir_all(&folder).and_then(|()| File::create(&path));
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_to_the_last_bit() {
+    fn records_are_read_back_to_the_last_bit() {
         let folder = TempDir::new();
         let store = Store::new(&folder.path().join("results"));
         assert!(store.read().unwrap().is_empty());
@@ -244,19 +243,19 @@ mod tests {
         other.append(&Record { test: 53.4, ..records[0].clone() }).unwrap();
         assert!(other.read().unwrap_err().to_string().contains("test 53.4"));
         let found = store.read().unwrap();
-        // The first of a repeat counts.
+        // The first record of a repeat counts.
         assert_eq!(found.of(&cell()).cloned().collect::<Vec<_>>(), records);
         assert!(found.has(&cell(), 2) && !found.has(&cell(), 3) && store.has(&cell(), 1).unwrap());
     }
 
     #[test]
-    fn half_a_line_spoils_no_other() {
+    fn an_unfinished_line_leaves_other_records_readable() {
         let folder = TempDir::new();
         let store = Store::new(&folder.path().join("results"));
         let path = folder.path().join("results/leaders-community.jsonl");
         store.append(&record(1)).unwrap();
         let whole = fs::read_to_string(&path).unwrap();
-        // Wherever the writer was killed.
+        // The writer may be killed anywhere.
         for end in [1, whole.len() / 2, whole.len() - 2] {
             fs::write(&path, format!("{whole}{}", &whole[..end])).unwrap();
             assert_eq!(store.read().unwrap().notes.len(), 1, "{end}");
@@ -267,14 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_belongs_to_one_at_a_time() {
+    fn one_process_at_a_time_runs_a_repeat() {
         let folder = TempDir::new();
         let store = Store::new(&folder.path().join("results"));
-        let held = store.claim(&cell(), 1).unwrap();
+        let held = store.try_lock(&cell(), 1).unwrap();
         assert!(held.is_some());
-        assert!(store.claim(&cell(), 1).unwrap().is_none());
-        assert!(store.claim(&cell(), 2).unwrap().is_some());
+        assert!(store.try_lock(&cell(), 1).unwrap().is_none());
+        assert!(store.try_lock(&cell(), 2).unwrap().is_some());
         drop(held);
-        assert!(store.claim(&cell(), 1).unwrap().is_some());
+        assert!(store.try_lock(&cell(), 1).unwrap().is_some());
     }
 }

@@ -8,25 +8,25 @@ use crate::task::{LabelledNodes, Part, Split, Task};
 use crate::train::{Config, Observer, Resolved, Run};
 use crate::training::Training;
 
-/// The row of those who know nothing.
+/// The row of random guesses.
 const RANDOM: &str = "random";
 
-/// What can be wrong with the settings of a cell whatever its data.
+/// Checks the settings of a cell as far as that is possible without the data.
 pub(super) fn check(config: &Config) -> Result<()> {
     if config.model == RANDOM && config.task != Task::NodeClassification {
-        let problem = format!("it guesses classes of nodes, which {} does not ask for", config.task);
+        let problem = format!("it guesses classes of nodes, which {} does not have", config.task);
         return Err(Error::setting("model", RANDOM, problem));
     }
     learning(config).check()
 }
 
-/// The settings of a cell as a model has them; guessing has no model.
+/// The settings with a model of the catalog in place of `random`.
 fn learning(config: &Config) -> Config {
     let model = if config.model == RANDOM { "sgc".to_string() } else { config.model.clone() };
     Config { model, ..config.clone() }
 }
 
-/// Runs one repeat, to be kept. `version` is that of the program.
+/// Runs one repeat. `version` is that of the program.
 ///
 /// ```
 /// use nigh::experiment::{Experiment, measure};
@@ -70,10 +70,10 @@ pub fn measure(
     })
 }
 
-/// A class for every node, at random.
+/// A random class for every node.
 fn guess(dataset: &Dataset, config: &Resolved) -> Result<Run> {
     if dataset.class_names.is_empty() {
-        return Err(Error::setting("model", RANDOM, "it guesses classes, and there are none"));
+        return Err(Error::setting("model", RANDOM, "it guesses classes, and the data has none"));
     }
     let seeds = Seeds::new(config.seed);
     let split = config.split().split(dataset, seeds)?;

@@ -1,7 +1,6 @@
-//! Whether a difference is more than luck.
+//! Whether a difference is statistically significant.
 
-/// Two-sided p-value of the paired t-test: how likely the repeats, seed by seed, differ this much when neither side is
-/// better. `None` for fewer than two pairs.
+/// Two-sided p-value of the paired t-test over repeats with the same seeds. `None` for fewer than two pairs.
 ///
 /// ```
 /// use nigh::experiment::paired_p;
@@ -17,7 +16,7 @@ pub fn paired_p(a: &[f64], b: &[f64]) -> Option<f64> {
     let mean = differences.iter().sum::<f64>() / n;
     let variance = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0);
     if variance == 0.0 {
-        // The same difference every time: none, or a certain one.
+        // The same difference in every pair: zero, or certain.
         return Some(if mean == 0.0 { 1.0 } else { 0.0 });
     }
     let t = mean / (variance / n).sqrt();
@@ -26,8 +25,7 @@ pub fn paired_p(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5))
 }
 
-/// P-values of several comparisons, each raised so far that all of them together are as likely to be luck as it says
-/// (Holm).
+/// P-values of several comparisons, corrected for their number by the Holm-Bonferroni method.
 ///
 /// ```
 /// use nigh::experiment::holm;
@@ -38,7 +36,7 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
     let (mut raised, mut least) = (vec![0.0; p.len()], 0.0f64);
     for (before, at) in order.into_iter().enumerate() {
-        // No comparison is more certain than one that came before it.
+        // Corrected p-values keep the order of the original ones.
         least = least.max((p[at] * (p.len() - before) as f64).min(1.0));
         raised[at] = least;
     }
@@ -51,7 +49,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
         return x.clamp(0.0, 1.0);
     }
     let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp();
-    // The fraction converges fast on the near side of the mean; the other side is its mirror image.
+    // The fraction converges fast below the mean; above it, the symmetry of the function is used.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(x, a, b) / a
     } else {
@@ -112,16 +110,16 @@ mod tests {
     }
 
     #[test]
-    fn several_comparisons_raise_each_other() {
+    fn holm_corrects_for_the_number_of_comparisons() {
         assert_eq!(holm(&[]), [0.0; 0]);
         assert_eq!(holm(&[0.5]), [0.5]);
-        // Three times the least, twice the next unless that is less than the one before, never above one.
+        // Three times the least, twice the next but at least the one before, at most one.
         assert_eq!(holm(&[0.5, 0.125, 0.1875]), [0.5, 0.375, 0.375]);
         assert_eq!(holm(&[0.75, 0.5]), [1.0, 1.0]);
     }
 
     #[test]
-    fn equal_repeats_are_no_difference_and_equal_differences_a_certain_one() {
+    fn equal_repeats_give_p_one_and_constant_differences_p_zero() {
         assert_eq!(paired_p(&[0.5, 0.6], &[0.5, 0.6]), Some(1.0));
         assert_eq!(paired_p(&[1.0, 2.0, 3.0], &[0.0, 1.0, 2.0]), Some(0.0));
         assert_eq!(paired_p(&[0.5], &[0.6]), None);

@@ -1,37 +1,37 @@
-//! Ours beside theirs, and what to think of it.
+//! Measured figures compared with published ones.
 
-use super::{Cell, Experiment, Kind, Published, RecordSet};
+use super::{Cell, Experiment, FigureKind, Published, RecordSet};
 use crate::train::mean_and_std;
 use serde::Serialize;
 
-/// What is to be said of a figure.
+/// How a measured figure compares with the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// `|ours - theirs| <= 2 sqrt(s1² + s2²) + 0.5`.
+    /// `|measured - published| <= 2 sqrt(s1² + s2²) + 0.5`.
     Reproduced,
-    /// Beyond that, on the good side; or a figure where the paper ran out of memory.
+    /// Better by more than that; or measured where the paper ran out of memory.
     Better,
-    /// Beyond that, on the bad side.
+    /// Worse by more than that.
     Short,
     /// There is no record.
     NotRun,
-    /// The paper printed none.
+    /// The paper printed no figure.
     Unpublished,
 }
 
-/// What we found.
+/// A measured figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
     /// In the unit of the table.
     pub mean: f64,
     /// Population standard deviation over repeats.
     pub std: f64,
-    /// How many there are.
+    /// Number of repeats.
     pub repeats: usize,
     /// Mean time per epoch.
     pub millis_per_epoch: f64,
-    /// The memory that one of them took: the least of what was seen, as a process may hold more than it needs.
+    /// Peak memory of a repeat: the least over the repeats, since a process may hold more than it needs.
     pub peak_bytes: Option<u64>,
 }
 
@@ -42,17 +42,17 @@ pub struct Figure {
     pub row: usize,
     /// Its column.
     pub column: usize,
-    /// What it comes from.
+    /// What it is measured from.
     pub cell: Cell,
-    /// What we found, if we looked.
-    pub ours: Option<Measured>,
-    /// What the paper printed, if it did.
-    pub theirs: Option<Published>,
+    /// The measured figure, if there are records.
+    pub measured: Option<Measured>,
+    /// The published figure, if there is one.
+    pub published: Option<Published>,
     /// The comparison.
     pub verdict: Verdict,
 }
 
-/// A table with what was found.
+/// A table with the measured figures.
 #[derive(Debug)]
 pub struct ComparedTable {
     /// The table.
@@ -61,9 +61,9 @@ pub struct ComparedTable {
     pub figures: Vec<Figure>,
 }
 
-/// How many figures of each kind.
+/// Number of figures with each verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Summary {
+pub struct VerdictCounts {
     /// See `Verdict`.
     pub reproduced: usize,
     /// See `Verdict`.
@@ -74,11 +74,11 @@ pub struct Summary {
     pub not_run: usize,
 }
 
-impl Summary {
-    /// Of these figures; those that the paper did not print are not counted.
-    pub fn of<'a>(figures: impl IntoIterator<Item = &'a Figure>) -> Summary {
-        let mut summary = Summary::default();
-        for figure in figures.into_iter().filter(|figure| figure.theirs.is_some()) {
+impl VerdictCounts {
+    /// Counts these figures, without those that the paper did not print.
+    pub fn of<'a>(figures: impl IntoIterator<Item = &'a Figure>) -> VerdictCounts {
+        let mut summary = VerdictCounts::default();
+        for figure in figures.into_iter().filter(|figure| figure.published.is_some()) {
             match figure.verdict {
                 Verdict::Reproduced => summary.reproduced += 1,
                 Verdict::Better => summary.better += 1,
@@ -90,22 +90,22 @@ impl Summary {
         summary
     }
 
-    /// All of them.
+    /// Number of figures.
     pub fn total(self) -> usize {
         self.reproduced + self.better + self.short + self.not_run
     }
 }
 
 impl ComparedTable {
-    /// From the records alone.
-    pub fn new(table: Experiment, found: &RecordSet) -> ComparedTable {
+    /// Compares a table with records.
+    pub fn new(table: Experiment, records: &RecordSet) -> ComparedTable {
         let figures = table
             .places()
             .map(|(row, column)| {
                 let cell = table.cell(row, column).expect("a figure at its place");
-                let ours = ours(&cell, found, table.kind);
-                let theirs = table.published(row, column);
-                Figure { row, column, verdict: verdict(ours, theirs, table.kind), cell, ours, theirs }
+                let measured = measured(&cell, records, table.kind);
+                let published = table.published(row, column);
+                Figure { row, column, verdict: verdict(measured, published, table.kind), cell, measured, published }
             })
             .collect();
         ComparedTable { table, figures }
@@ -116,7 +116,7 @@ impl ComparedTable {
         self.figures.iter().find(|figure| (figure.row, figure.column) == (row, column))
     }
 
-    /// What the figures of a column are.
+    /// What the figures of a column measure.
     pub fn measure(&self, column: usize) -> &str {
         self.table.columns[column].measure.as_ref().unwrap_or(&self.table.measure)
     }
@@ -125,18 +125,18 @@ impl ComparedTable {
     pub fn why(&self, figure: &Figure) -> String {
         let (row, column) = (&self.table.rows[figure.row], &self.table.columns[figure.column]);
         let command = || format!("{} --only {},{}", self.command(), column.dataset, row.model);
-        column.missing.clone().unwrap_or_else(|| format!("no record yet; `{}` makes one", command()))
+        column.missing.clone().unwrap_or_else(|| format!("no record yet; `{}` writes it", command()))
     }
 
-    /// What makes the records.
+    /// The command that writes the records.
     fn command(&self) -> String {
         let epochs = self.table.epochs.map_or(String::new(), |epochs| format!(" --epochs {epochs}"));
-        format!("nigh reproduce {}{epochs}", self.table.asked_as)
+        format!("nigh reproduce {}{epochs}", self.table.typed_name)
     }
 
-    /// Why figures were not run, each reason once.
+    /// The reasons why figures were not run, without repetition.
     pub fn reasons(&self) -> Vec<String> {
-        let missing = self.figures.iter().filter(|figure| figure.ours.is_none());
+        let missing = self.figures.iter().filter(|figure| figure.measured.is_none());
         let (known, open): (Vec<&Figure>, Vec<&Figure>) =
             missing.partition(|figure| self.table.columns[figure.column].missing.is_some());
         let mut reasons: Vec<String> = Vec::new();
@@ -150,38 +150,33 @@ impl ComparedTable {
         if !open.is_empty() {
             let many =
                 if open.len() == 1 { "1 figure has".to_string() } else { format!("{} figures have", open.len()) };
-            reasons.push(format!("{many} no record yet; `{}` makes them", self.command()));
+            reasons.push(format!("{many} no record yet; `{}` writes them", self.command()));
         }
         reasons
     }
 
-    /// The best and the second of a column, of ours or of theirs, among the rows of a group.
-    pub fn places_of_honour(
-        &self,
-        row: usize,
-        column: usize,
-        value: impl Fn(&Figure) -> Option<f64>,
-    ) -> [Option<f64>; 2] {
+    /// The best and the second best value in a column, among the rows of the same group.
+    pub fn best_two(&self, row: usize, column: usize, value: impl Fn(&Figure) -> Option<f64>) -> [Option<f64>; 2] {
         let group = &self.table.rows[row].group;
-        let rivals =
+        let group_figures =
             self.figures.iter().filter(|figure| figure.column == column && self.table.rows[figure.row].group == *group);
-        let mut values: Vec<f64> = rivals.filter_map(value).collect();
-        values.sort_by(|a, b| if self.table.kind == Kind::Time { a.total_cmp(b) } else { b.total_cmp(a) });
+        let mut values: Vec<f64> = group_figures.filter_map(value).collect();
+        values.sort_by(|a, b| if self.table.kind == FigureKind::Time { a.total_cmp(b) } else { b.total_cmp(a) });
         values.dedup();
         [values.first().copied(), values.get(1).copied()]
     }
 }
 
-fn ours(cell: &Cell, found: &RecordSet, kind: Kind) -> Option<Measured> {
-    let records: Vec<_> = found.of(cell).collect();
+fn measured(cell: &Cell, records: &RecordSet, kind: FigureKind) -> Option<Measured> {
+    let records: Vec<_> = records.of(cell).collect();
     if records.is_empty() {
         return None;
     }
     let values: Vec<f64> = records
         .iter()
         .map(|record| match kind {
-            Kind::Metric => 100.0 * record.test,
-            Kind::Time => record.millis_per_epoch,
+            FigureKind::Metric => 100.0 * record.test,
+            FigureKind::Time => record.millis_per_epoch,
         })
         .collect();
     let (mean, std) = mean_and_std(&values);
@@ -195,16 +190,16 @@ fn ours(cell: &Cell, found: &RecordSet, kind: Kind) -> Option<Measured> {
     })
 }
 
-/// The rule, in the unit of the table.
-fn verdict(ours: Option<Measured>, theirs: Option<Published>, kind: Kind) -> Verdict {
+/// Applies the rule of [`Verdict`], in the unit of the table.
+fn verdict(measured: Option<Measured>, published: Option<Published>, kind: FigureKind) -> Verdict {
     const SLACK: f64 = 0.5;
-    match (ours, theirs) {
+    match (measured, published) {
         (None, _) => Verdict::NotRun,
         (Some(_), None) => Verdict::Unpublished,
         (Some(_), Some(Published::OutOfMemory)) => Verdict::Better,
-        (Some(ours), Some(Published::Figure { mean, std, .. })) => {
-            let ahead = if kind == Kind::Time { mean - ours.mean } else { ours.mean - mean };
-            if ahead.abs() <= 2.0 * ours.std.hypot(std.unwrap_or(0.0)) + SLACK {
+        (Some(measured), Some(Published::Figure { mean, std, .. })) => {
+            let ahead = if kind == FigureKind::Time { mean - measured.mean } else { measured.mean - mean };
+            if ahead.abs() <= 2.0 * measured.std.hypot(std.unwrap_or(0.0)) + SLACK {
                 Verdict::Reproduced
             } else if ahead > 0.0 {
                 Verdict::Better
@@ -220,31 +215,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_records_nothing_was_run() {
+    fn without_records_every_figure_is_not_run() {
         let none = RecordSet::default();
         let tables: Vec<ComparedTable> =
             Experiment::all().into_iter().map(|table| ComparedTable::new(table, &none)).collect();
-        let summary = Summary::of(tables.iter().flat_map(|judged| &judged.figures));
-        assert_eq!(summary, Summary { not_run: 458, ..Summary::default() });
+        let summary = VerdictCounts::of(tables.iter().flat_map(|compared| &compared.figures));
+        assert_eq!(summary, VerdictCounts { not_run: 458, ..VerdictCounts::default() });
     }
 
     #[test]
     fn a_figure_is_reproduced_within_two_deviations_and_half_a_point() {
-        let ours =
+        let measured =
             |mean: f64, std: f64| Some(Measured { mean, std, repeats: 5, millis_per_epoch: 0.0, peak_bytes: None });
-        let theirs = |mean: f64, std: Option<f64>| Some(Published::Figure { mean, std, decimals: 1 });
-        let judge = |a, b| verdict(a, b, Kind::Metric);
+        let published = |mean: f64, std: Option<f64>| Some(Published::Figure { mean, std, decimals: 1 });
+        let compare = |a, b| verdict(a, b, FigureKind::Metric);
         // 2 sqrt(0.3² + 0.4²) + 0.5 = 1.5.
-        assert_eq!(judge(ours(91.5, 0.3), theirs(90.0, Some(0.4))), Verdict::Reproduced);
-        assert_eq!(judge(ours(88.5, 0.3), theirs(90.0, Some(0.4))), Verdict::Reproduced);
-        assert_eq!(judge(ours(91.51, 0.3), theirs(90.0, Some(0.4))), Verdict::Better);
-        assert_eq!(judge(ours(88.49, 0.3), theirs(90.0, Some(0.4))), Verdict::Short);
-        assert_eq!(judge(ours(50.5, 0.0), theirs(50.0, None)), Verdict::Reproduced);
-        assert_eq!(judge(ours(1.0, 0.0), Some(Published::OutOfMemory)), Verdict::Better);
-        assert_eq!(judge(None, Some(Published::OutOfMemory)), Verdict::NotRun);
-        assert_eq!(judge(ours(1.0, 0.0), None), Verdict::Unpublished);
-        // Of milliseconds fewer are better.
-        assert_eq!(verdict(ours(3.0, 0.1), theirs(25.0, None), Kind::Time), Verdict::Better);
-        assert_eq!(verdict(ours(30.0, 0.1), theirs(25.0, None), Kind::Time), Verdict::Short);
+        assert_eq!(compare(measured(91.5, 0.3), published(90.0, Some(0.4))), Verdict::Reproduced);
+        assert_eq!(compare(measured(88.5, 0.3), published(90.0, Some(0.4))), Verdict::Reproduced);
+        assert_eq!(compare(measured(91.51, 0.3), published(90.0, Some(0.4))), Verdict::Better);
+        assert_eq!(compare(measured(88.49, 0.3), published(90.0, Some(0.4))), Verdict::Short);
+        assert_eq!(compare(measured(50.5, 0.0), published(50.0, None)), Verdict::Reproduced);
+        assert_eq!(compare(measured(1.0, 0.0), Some(Published::OutOfMemory)), Verdict::Better);
+        assert_eq!(compare(None, Some(Published::OutOfMemory)), Verdict::NotRun);
+        assert_eq!(compare(measured(1.0, 0.0), None), Verdict::Unpublished);
+        // For times, lower is better.
+        assert_eq!(verdict(measured(3.0, 0.1), published(25.0, None), FigureKind::Time), Verdict::Better);
+        assert_eq!(verdict(measured(30.0, 0.1), published(25.0, None), FigureKind::Time), Verdict::Short);
     }
 }

@@ -1,6 +1,6 @@
-//! A histogram for the terminal, in bins that double: degrees spread over orders of magnitude.
+//! A histogram as text, with bins that double in width: degrees spread over orders of magnitude.
 
-/// One line per bin: its range, a bar, how many.
+/// One line per bin: its range, a bar, the count.
 ///
 /// ```
 /// let text = nigh::report::histogram::histogram([0, 1, 1, 2, 3, 3, 3, 9].into_iter());
@@ -24,7 +24,7 @@ pub fn histogram(values: impl Iterator<Item = usize>) -> String {
     let label_width = (0..bins.len()).map(|bin| range(bin).len()).max().unwrap_or(0);
     let largest = bins.iter().copied().max().unwrap_or(0);
     let line = |(bin, &count): (usize, &usize)| {
-        // What is there shows, however little of it.
+        // A bin that is not empty has at least one character.
         let length = (count * WIDTH).div_ceil(largest.max(1));
         format!("{:>label_width$}  {:<WIDTH$}  {count}\n", range(bin), "#".repeat(length))
     };

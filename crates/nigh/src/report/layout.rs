@@ -1,7 +1,7 @@
-//! Where to draw rows of many columns on a plane: t-SNE (van der Maaten and Hinton, 2008).
+//! t-SNE (van der Maaten and Hinton, 2008): places on a plane for rows of a matrix.
 //!
 //! Deterministic: no random numbers, and the same bits on any number of threads. Repulsion is exact, so time grows with
-//! the square of the rows: meant for a few thousand of them.
+//! the square of the number of rows: meant for a few thousand.
 
 use rayon::prelude::*;
 
@@ -10,7 +10,7 @@ const ITERATIONS: usize = 750;
 const EXAGGERATED_ITERATIONS: usize = 250;
 const EXAGGERATION: f32 = 12.0;
 
-/// The rows with every column centred and the largest entry 1, neither of which changes a t-SNE.
+/// The rows with every column centred and the largest absolute entry 1. Neither changes the result.
 struct Rows {
     values: Vec<f64>,
     num_columns: usize,
@@ -29,10 +29,10 @@ struct Force {
     similarity: f32,
 }
 
-/// A place on the plane for each of the rows, near one another where rows are near.
+/// A place on the plane for each row; similar rows have places near each other.
 ///
 /// `rows` is `num_rows × num_columns`, row by row; entries that are not finite count as zero. Places are finite.
-/// Only who is near whom has a meaning: axes, sizes and gaps have none.
+/// Only neighbourhoods have a meaning: axes, sizes and gaps have none.
 ///
 /// ```
 /// let places = nigh::report::layout::tsne(&[0.0, 0.1, 0.2, 7.0, 7.1, 7.2], 6, 1);
@@ -88,7 +88,7 @@ impl Rows {
 /// `p_ij = (p_j|i + p_i|j) / 2n` over the nearest neighbours; everything farther is zero.
 fn affinities(rows: &Rows) -> Vec<Neighbours> {
     let n = rows.len();
-    // Below 1 no bandwidth would do: even a single neighbour has perplexity 1.
+    // No bandwidth gives less than 1: a single neighbour has perplexity 1.
     let perplexity = PERPLEXITY.min((n - 1) as f64 / 3.0).max(1.0);
     let count = (3.0 * perplexity).ceil() as usize;
     let conditional: Vec<_> = (0..n)
@@ -119,7 +119,7 @@ fn conditional(squared: &[f64], perplexity: f64) -> Vec<f64> {
     // Beyond the nearest, which then weighs 1 so that the sum cannot vanish, and in units that put β near 1.
     let excess: Vec<f64> = squared.iter().map(|d| (d - squared[0]) / mean).collect();
     let (mut beta, mut low, mut high) = (1.0, 0.0, f64::INFINITY);
-    // Some perplexities cannot be reached (40 equal rows at perplexity 30), so the search counts its steps.
+    // Some perplexities cannot be reached (40 equal rows at perplexity 30), so the number of steps is bounded.
     for _ in 0..64 {
         let (total, weighted) = excess.iter().fold((0.0, 0.0), |(total, weighted), e| {
             let weight = (-beta * e).exp();
@@ -137,8 +137,8 @@ fn conditional(squared: &[f64], perplexity: f64) -> Vec<f64> {
     weights.into_iter().map(|weight| weight / total).collect()
 }
 
-/// The first two principal components by subspace iteration, the first with standard deviation 1e-4: a start that keeps
-/// the shape of the whole and is small enough for rows to pass one another.
+/// The first two principal components by subspace iteration, the first with standard deviation 1e-4: an initialisation that
+/// keeps the global shape and is small enough for rows to pass each other.
 fn principal_components(rows: &Rows) -> Map {
     let width = rows.num_columns;
     // Multiples of irrational numbers modulo 1: unlikely to be orthogonal to anything, the same on every machine.
@@ -171,7 +171,7 @@ fn covariance_product(rows: &Rows, direction: &[f64]) -> Vec<f64> {
     product
 }
 
-/// Gram-Schmidt. What is left of a dependent direction is rounding, and becomes zero.
+/// Gram-Schmidt. A direction that depends on the first becomes zero.
 fn orthonormalise([first, second]: &mut [Vec<f64>; 2]) {
     normalise(first, 0.0);
     let (overlap, length) = (dot(first, second), dot(second, second).sqrt());
@@ -202,7 +202,7 @@ fn descend(mut map: Map, neighbours: &[Neighbours]) -> Map {
             (0..n).into_par_iter().with_min_len(16).map(|i| force(&map, &neighbours[i], i)).collect();
         // Summed here in row order rather than by rayon, whose order depends on the threads.
         let total: f64 = forces.iter().map(|force| f64::from(force.similarity)).sum();
-        // When few rows are far apart, what remains of the sum is rounding.
+        // If few rows are far apart, the sum is mostly rounding error.
         let total = (total as f32).max(n as f32 * f32::EPSILON);
         for axis in 0..2 {
             for (i, force) in forces.iter().enumerate() {
@@ -226,7 +226,7 @@ fn force(map: &Map, neighbours: &Neighbours, i: usize) -> Force {
         attraction[1] += p * q * dy;
     }
     let (repulsion, similarity) = repulsion(map, here);
-    // The row itself is at no distance: it neither pulls nor pushes, but has added 1 to the sum of q.
+    // The row itself is at distance 0: it has no force, but added 1 to the sum of q.
     Force { attraction, repulsion, similarity: similarity - 1.0 }
 }
 

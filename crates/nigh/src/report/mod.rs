@@ -1,9 +1,12 @@
 //! 9. How results look: tables that align, and plots where a plot says more.
 
 pub mod histogram;
+#[cfg(feature = "pictures")]
 pub mod layout;
+mod markup;
 pub mod page;
 pub mod paper;
+#[cfg(feature = "pictures")]
 pub mod plot;
 pub mod records;
-pub mod table;
+pub mod text_table;

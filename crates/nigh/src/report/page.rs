@@ -1,15 +1,15 @@
-//! The tables of the paper as one page that needs nothing else: no network, no script, any width.
+//! The tables of the paper as one HTML page without scripts or external files, for screens of any width.
 
-use super::paper::{LEGEND, Rank, about, name, ours, ranks, sign, theirs, word};
-use super::plot::escaped;
+use super::markup::escaped;
+use super::paper::{LEGEND, Rank, about, measured_text, name, published_text, ranks, sign, word};
 use crate::display::{byte_size, pluralize};
-use crate::experiment::{ComparedTable, Kind, Published, Record, RecordSet, Summary, Verdict};
+use crate::experiment::{ComparedTable, FigureKind, Published, Record, RecordSet, Verdict, VerdictCounts};
 use std::fmt::Write;
 
-/// The whole page. Learning curves are drawn from the records behind the figures.
-pub fn page(tables: &[ComparedTable], found: &RecordSet) -> String {
+/// The whole page, with learning curves from the records.
+pub fn page(tables: &[ComparedTable], records: &RecordSet) -> String {
     let mut body = String::new();
-    let total = Summary::of(tables.iter().flat_map(|judged| &judged.figures));
+    let total = VerdictCounts::of(tables.iter().flat_map(|compared| &compared.figures));
     let _ = write!(body, "<header><h1>The paper's tables, ours beside theirs</h1>{}", tiles(total));
     let _ = write!(
         body,
@@ -17,18 +17,18 @@ pub fn page(tables: &[ComparedTable], found: &RecordSet) -> String {
         LEGEND
     );
     body += "<section id=\"summary\"><h2>Tables</h2><ul class=\"tables\">";
-    for judged in tables {
-        let summary = Summary::of(&judged.figures);
-        let (name, title) = (escaped(&judged.table.name), escaped(&judged.table.title));
+    for compared in tables {
+        let summary = VerdictCounts::of(&compared.figures);
+        let (name, title) = (escaped(&compared.table.name), escaped(&compared.table.title));
         let _ = write!(body, "<li><a href=\"#{name}\">{title}</a> {}</li>", share_bar(summary));
     }
     body += "</ul></section>";
-    for judged in tables {
-        let (name, title) = (escaped(&judged.table.name), escaped(&judged.table.title));
-        let about = escaped(&about(judged));
-        let _ = write!(body, "<section id=\"{name}\"><h2>{title}</h2><p>{about}</p>{}", table(judged));
-        judged.reasons().iter().for_each(|reason| body += &format!("<p>{}.</p>", with_code(reason)));
-        body += &if judged.table.kind == Kind::Time { times(judged) } else { curves(judged, found) };
+    for compared in tables {
+        let (name, title) = (escaped(&compared.table.name), escaped(&compared.table.title));
+        let about = escaped(&about(compared));
+        let _ = write!(body, "<section id=\"{name}\"><h2>{title}</h2><p>{about}</p>{}", table(compared));
+        compared.reasons().iter().for_each(|reason| body += &format!("<p>{}.</p>", with_code(reason)));
+        body += &if compared.table.kind == FigureKind::Time { times(compared) } else { curves(compared, records) };
         body += "</section>";
     }
     format!(
@@ -37,7 +37,7 @@ pub fn page(tables: &[ComparedTable], found: &RecordSet) -> String {
          <title>nigh: the paper's tables</title><style>{STYLE}</style></head><body>{body}\
          <footer><p>A figure is reproduced when it differs by at most 2·√(s₁² + s₂²) + 0.5, s₁ and s₂ being the standard \
          deviations over repeats. Where the paper ran out of memory, a figure counts as better. {} records.</p></footer></body></html>\n",
-        found.len()
+        records.len()
     )
 }
 
@@ -65,11 +65,11 @@ svg text{fill:var(--faint);font:10px system-ui,sans-serif}summary{cursor:pointer
 .key{display:flex;flex-wrap:wrap;gap:.3rem 1rem;font-size:.85rem}.key i{display:inline-block;width:1rem;height:.2rem;\
 vertical-align:middle;margin-right:.3rem}footer{margin-top:2rem;border-top:1px solid var(--line)}";
 
-/// Colours that can be told apart, in either light.
+/// Colours that can be told apart on a light and on a dark page.
 const COLOURS: [&str; 9] =
     ["#1f77b4", "#e07b00", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#d65db1", "#7f7f7f", "#17a2b8"];
 
-/// With what is between backticks as code.
+/// HTML of a text with code in backticks.
 fn with_code(text: &str) -> String {
     let parts = text.split('`').enumerate();
     parts
@@ -81,7 +81,7 @@ fn class(verdict: Verdict) -> String {
     word(verdict).replace(' ', "-")
 }
 
-fn counts(summary: Summary) -> [(Verdict, usize); 4] {
+fn counts(summary: VerdictCounts) -> [(Verdict, usize); 4] {
     [
         (Verdict::Reproduced, summary.reproduced),
         (Verdict::Better, summary.better),
@@ -90,7 +90,7 @@ fn counts(summary: Summary) -> [(Verdict, usize); 4] {
     ]
 }
 
-fn tiles(summary: Summary) -> String {
+fn tiles(summary: VerdictCounts) -> String {
     let tile = |(verdict, count): (Verdict, usize)| {
         format!("<div class=\"tile {}\"><b>{count}</b>{}</div>", class(verdict), word(verdict))
     };
@@ -98,7 +98,7 @@ fn tiles(summary: Summary) -> String {
     format!("<div class=\"tiles\">{all}{}</div>", counts(summary).map(tile).concat())
 }
 
-fn share_bar(summary: Summary) -> String {
+fn share_bar(summary: VerdictCounts) -> String {
     let (total, mut left, mut parts) = (summary.total().max(1) as f64, 0.0, String::new());
     for (verdict, count) in counts(summary) {
         let width = 100.0 * count as f64 / total;
@@ -114,8 +114,8 @@ fn share_bar(summary: Summary) -> String {
     format!("<svg class=\"share\" viewBox=\"0 0 100 4\" preserveAspectRatio=\"none\" role=\"img\">{parts}</svg>")
 }
 
-fn table(judged: &ComparedTable) -> String {
-    let columns = &judged.table.columns;
+fn table(compared: &ComparedTable) -> String {
+    let columns = &compared.table.columns;
     let mut html = "<div class=\"scroll\"><table><thead><tr><th></th>".to_string();
     for column in columns {
         let small = |measure: &String| format!("<small>{}</small>", escaped(measure));
@@ -124,7 +124,7 @@ fn table(judged: &ComparedTable) -> String {
     }
     html += "</tr></thead><tbody>";
     let mut group = &None;
-    for (at, row) in judged.table.rows.iter().enumerate() {
+    for (at, row) in compared.table.rows.iter().enumerate() {
         if row.group != *group {
             group = &row.group;
             let name = group.as_deref().unwrap_or_default();
@@ -133,54 +133,54 @@ fn table(judged: &ComparedTable) -> String {
         }
         let _ = write!(html, "<tr><th>{}</th>", escaped(&row.label));
         for column in 0..columns.len() {
-            html += &cell(judged, at, column);
+            html += &cell(compared, at, column);
         }
         html += "</tr>";
     }
     html + "</tbody></table></div>"
 }
 
-fn cell(judged: &ComparedTable, row: usize, column: usize) -> String {
-    let Some(figure) = judged.at(row, column) else { return "<td></td>".to_string() };
-    let [mine, published] = ranks(judged, figure);
-    let dressed = |text: String, rank: Rank| match rank {
+fn cell(compared: &ComparedTable, row: usize, column: usize) -> String {
+    let Some(figure) = compared.at(row, column) else { return "<td></td>".to_string() };
+    let [measured_rank, published_rank] = ranks(compared, figure);
+    let styled = |text: String, rank: Rank| match rank {
         Rank::Best => format!("<b>{text}</b>"),
         Rank::Second => format!("<span class=\"second\">{text}</span>"),
         Rank::None => text,
     };
-    let value = match figure.ours {
-        Some(_) => format!("{} {}", dressed(ours(judged, figure), mine), sign(figure.verdict)),
+    let value = match figure.measured {
+        Some(_) => format!("{} {}", styled(measured_text(compared, figure), measured_rank), sign(figure.verdict)),
         None => "not run".to_string(),
     };
-    let about = match figure.ours {
-        Some(ours) => {
-            let memory = ours.peak_bytes.map_or(String::new(), |bytes| format!(", {}", byte_size(bytes)));
+    let about = match figure.measured {
+        Some(measured) => {
+            let memory = measured.peak_bytes.map_or(String::new(), |bytes| format!(", {}", byte_size(bytes)));
             format!(
                 "{}; {}, {:.2} ms per epoch{memory}",
                 word(figure.verdict),
-                pluralize(ours.repeats, "repeat"),
-                ours.millis_per_epoch
+                pluralize(measured.repeats, "repeat"),
+                measured.millis_per_epoch
             )
         }
-        None => judged.why(figure),
+        None => compared.why(figure),
     };
     format!(
         "<td title=\"{}\"><span class=\"{}\">{value}</span><small>{}</small></td>",
         escaped(&about),
         class(figure.verdict),
-        dressed(theirs(figure), published)
+        styled(published_text(figure), published_rank)
     )
 }
 
-/// For each column the mean curve of every row on the validation part.
-fn curves(judged: &ComparedTable, found: &RecordSet) -> String {
+/// For each column, the mean validation curve of every row.
+fn curves(compared: &ComparedTable, records: &RecordSet) -> String {
     let mut charts = String::new();
-    for (column, about) in judged.table.columns.iter().enumerate() {
-        let lines: Vec<(usize, Vec<(f64, f64)>)> = judged
+    for (column, about) in compared.table.columns.iter().enumerate() {
+        let lines: Vec<(usize, Vec<(f64, f64)>)> = compared
             .figures
             .iter()
             .filter(|figure| figure.column == column)
-            .map(|figure| (figure.row, mean_curve(&found.of(&figure.cell).collect::<Vec<_>>())))
+            .map(|figure| (figure.row, mean_curve(&records.of(&figure.cell).collect::<Vec<_>>())))
             .filter(|(_, points)| points.len() > 1)
             .collect();
         if !lines.is_empty() {
@@ -191,8 +191,8 @@ fn curves(judged: &ComparedTable, found: &RecordSet) -> String {
     if charts.is_empty() {
         return charts;
     }
-    let key = (0..judged.table.rows.len()).map(|row| {
-        let (colour, name) = (COLOURS[row % COLOURS.len()], escaped(&name(judged, row)));
+    let key = (0..compared.table.rows.len()).map(|row| {
+        let (colour, name) = (COLOURS[row % COLOURS.len()], escaped(&name(compared, row)));
         format!("<span><i style=\"background:{colour}\"></i>{name}</span>")
     });
     format!(
@@ -202,7 +202,7 @@ fn curves(judged: &ComparedTable, found: &RecordSet) -> String {
     )
 }
 
-/// Epoch and metric in percent, at some fifty epochs, the last among them.
+/// Epoch and metric in percent, at about fifty epochs including the last.
 fn mean_curve(records: &[&Record]) -> Vec<(f64, f64)> {
     const POINTS: usize = 50;
     let Some(first) = records.first() else { return Vec::new() };
@@ -258,24 +258,27 @@ fn chart(lines: &[(usize, Vec<(f64, f64)>)]) -> String {
     svg + "</svg>"
 }
 
-/// For each column ours and theirs as bars on a scale of powers of ten.
-fn times(judged: &ComparedTable) -> String {
+/// For each column, measured and published times as bars on a logarithmic scale.
+fn times(compared: &ComparedTable) -> String {
     const WIDTH: f64 = 320.0;
     const LEFT: f64 = 130.0;
     const LINE: f64 = 22.0;
-    let published = |column: usize, row: usize| match judged.at(row, column)?.theirs {
+    let published = |column: usize, row: usize| match compared.at(row, column)?.published {
         Some(Published::Figure { mean, .. }) => Some(mean),
         _ => None,
     };
     // Guessing takes no time, for which there is no power of ten.
-    let mine = |column: usize, row: usize| Some(judged.at(row, column)?.ours?.mean).filter(|millis| *millis > 0.0);
-    let values = judged.figures.iter().flat_map(|f| [mine(f.column, f.row), published(f.column, f.row)]).flatten();
+    let measured =
+        |column: usize, row: usize| Some(compared.at(row, column)?.measured?.mean).filter(|millis| *millis > 0.0);
+    let values =
+        compared.figures.iter().flat_map(|f| [measured(f.column, f.row), published(f.column, f.row)]).flatten();
     let (least, greatest) = values.fold((f64::MAX, 1.0f64), |(low, high), value| (low.min(value), high.max(value)));
     let (low, high) = (least.min(greatest).log10().floor(), greatest.log10().ceil());
     let length = |value: f64| (WIDTH - LEFT) * ((value.log10() - low) / (high - low).max(1.0)).max(0.005);
     let mut charts = String::new();
-    for (column, about) in judged.table.columns.iter().enumerate() {
-        let rows: Vec<usize> = (0..judged.table.rows.len()).filter(|&row| judged.at(row, column).is_some()).collect();
+    for (column, about) in compared.table.columns.iter().enumerate() {
+        let rows: Vec<usize> =
+            (0..compared.table.rows.len()).filter(|&row| compared.at(row, column).is_some()).collect();
         let height = rows.len() as f64 * LINE + 14.0;
         let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">");
         let mut power = low;
@@ -298,11 +301,11 @@ fn times(judged: &ComparedTable) -> String {
         }
         for (line, &row) in rows.iter().enumerate() {
             let top = line as f64 * LINE + 2.0;
-            let label = escaped(&judged.table.rows[row].label);
+            let label = escaped(&compared.table.rows[row].label);
             let _ =
                 write!(svg, "<text x=\"{}\" y=\"{:.0}\" text-anchor=\"end\">{label}</text>", LEFT - 6.0, top + 12.0);
             for (value, colour, below) in
-                [(mine(column, row), "var(--better)", 0.0), (published(column, row), "var(--not-run)", 9.0)]
+                [(measured(column, row), "var(--better)", 0.0), (published(column, row), "var(--not-run)", 9.0)]
             {
                 if let Some(value) = value {
                     let _ = write!(

@@ -1,12 +1,13 @@
 //! Scatter plots as SVG or PNG: nodes on a plane, coloured by group, one panel per model.
 //!
-//! `Scatter::scene` decides where everything goes, in units of one SVG pixel. The two renderers know nothing of panels
-//! or legends: they draw dots, frames and words.
+//! `Scatter::scene` computes the layout in units of one SVG pixel. The two renderers draw dots, frames and words; they know
+//! nothing of panels or legends.
 
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
+use super::markup::escaped;
 use font8x8::{BASIC_FONTS, GREEK_FONTS, LATIN_FONTS, UnicodeFonts};
 
 /// Panels side by side below one title, above one legend.
@@ -20,7 +21,7 @@ use font8x8::{BASIC_FONTS, GREEK_FONTS, LATIN_FONTS, UnicodeFonts};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scatter {
-    /// What all panels show. An empty title, legend or row of subtitles takes no space.
+    /// Title of the whole picture. An empty title, legend or row of subtitles takes no space.
     pub title: String,
     /// From left to right.
     pub panels: Vec<Panel>,
@@ -31,9 +32,9 @@ pub struct Scatter {
 /// Points fitted into a square with one scale for both axes, which are not drawn: those of an embedding mean nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What sets this panel apart from the others, such as the model.
+    /// Title of the panel, such as the model.
     pub title: String,
-    /// A remark below, such as a score.
+    /// A line below the title, such as a score.
     pub subtitle: String,
     /// In drawing order. Points that are not finite are skipped.
     pub points: Vec<[f32; 2]>,
@@ -99,7 +100,7 @@ impl Scatter {
     /// A well-formed SVG document that can also be placed inside HTML.
     pub fn to_svg(&self) -> String {
         let titles = || self.panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>().join(", ");
-        // Read aloud in place of the picture, so that it should not be empty.
+        // Screen readers read it, so it should not be empty.
         let title = if self.title.is_empty() { titles() } else { self.title.clone() };
         self.scene().to_svg(&title)
     }
@@ -109,7 +110,7 @@ impl Scatter {
         self.scene().to_png()
     }
 
-    /// Writes an `.svg` or a `.png` file. Whoever looks sees the old file or the new one, never half of it.
+    /// Writes an `.svg` or a `.png` file atomically.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
         let bytes = match extension.to_str() {
@@ -159,9 +160,9 @@ impl Panel {
             dots.iter().fold((first, last), |(low, high), (point, _)| (low.min(point[axis]), high.max(point[axis])))
         });
         let span = bounds.iter().fold(0.0, |span: f64, (low, high)| span.max(high - low));
-        // Points that all coincide are drawn in the middle at any scale.
+        // Points that all coincide are drawn in the middle.
         let scale = if span > 0.0 { f64::from(PANEL_SIDE - 2.0 * PADDING) / span } else { 0.0 };
-        // Many points are drawn smaller, but never too small to have a colour.
+        // Many points are drawn smaller, but large enough to show their colour.
         let radius = (70.0 / (dots.len() as f32).sqrt()).clamp(2.5, 5.0);
         for (point, group) in dots {
             let offset = |axis: usize| (scale * (point[axis] - (bounds[axis].0 + bounds[axis].1) / 2.0)) as f32;
@@ -221,7 +222,7 @@ fn colour(group: usize) -> Colour {
 }
 
 impl Font {
-    /// As wide as the PNG draws the words, which is at least about as wide as a browser does.
+    /// Width in the PNG, which is about the width in a browser or more.
     fn width(&self, words: &str) -> f32 {
         (words.chars().count() * 8 * self.glyph_scale[0]) as f32 / RESOLUTION
     }
@@ -260,7 +261,7 @@ viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif">
                     writeln!(svg, r#"<text x="{x}" y="{y}" text-anchor="{anchor}" {look}>{words}</text>"#)
                 }
             }
-            .expect("a string takes all that is written to it");
+            .expect("writing to a string succeeds");
         }
         svg + "</svg>\n"
     }
@@ -297,24 +298,7 @@ fn hex(colour: Colour) -> String {
     format!("#{colour:06x}")
 }
 
-/// Text as XML content or within quotes. Characters that XML forbids even when escaped become the replacement character.
-pub(super) fn escaped(text: &str) -> String {
-    let mut content = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => content.push_str("&amp;"),
-            '<' => content.push_str("&lt;"),
-            '>' => content.push_str("&gt;"),
-            '"' => content.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => content.push(char::REPLACEMENT_CHARACTER),
-            c if c.is_ascii_control() && !c.is_ascii_whitespace() => content.push(char::REPLACEMENT_CHARACTER),
-            c => content.push(c),
-        }
-    }
-    content
-}
-
-/// Pixels row by row. Takes places and lengths in units; what falls outside is not drawn.
+/// Pixels row by row. Takes positions and lengths in units; what is outside is not drawn.
 struct Canvas {
     width: usize,
     height: usize,
@@ -383,7 +367,7 @@ impl Canvas {
         encoder
             .write_header()
             .and_then(|mut writer| writer.write_image_data(self.pixels.as_flattened()))
-            .expect("memory takes all that is written to it, and the pixels fill the picture");
+            .expect("writing to memory succeeds, and the pixels fill the picture");
         bytes
     }
 }

@@ -1,11 +1,11 @@
-//! How the program looks: help, tables and errors, against `snapshots/`. `NIGH_BLESS=1` rewrites them.
+//! Help, tables and errors, compared with the files in `snapshots/`. `NIGH_BLESS=1` rewrites them.
 
-use crate::folder::Folder;
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
 use std::path::Path;
 
 #[track_caller]
-fn assert_looks_like(name: &str, text: &str) {
+fn assert_matches_snapshot(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/snapshots").join(name);
     if std::env::var_os("NIGH_BLESS").is_some_and(|bless| bless == "1") {
         std::fs::write(&path, text).expect("a snapshot can be written");
@@ -35,12 +35,12 @@ fn structure(text: &str) -> String {
 
 #[test]
 fn help_fits_on_a_screen() {
-    let folder = Folder::new();
-    assert_looks_like("help.txt", &folder.nigh("--help").ok());
-    assert_looks_like("help-train.txt", &folder.nigh("train --help").ok());
-    assert_looks_like("models.txt", &folder.nigh("models").ok());
-    assert_looks_like("help-reproduce.txt", &folder.nigh("reproduce --help").ok());
-    assert_looks_like("help-data-fetch.txt", &folder.nigh("data fetch --help").ok());
+    let folder = TestFolder::new();
+    assert_matches_snapshot("help.txt", &folder.nigh("--help").ok());
+    assert_matches_snapshot("help-train.txt", &folder.nigh("train --help").ok());
+    assert_matches_snapshot("models.txt", &folder.nigh("models").ok());
+    assert_matches_snapshot("help-reproduce.txt", &folder.nigh("reproduce --help").ok());
+    assert_matches_snapshot("help-data-fetch.txt", &folder.nigh("data fetch --help").ok());
     let data = ["data list", "data show", "data fetch", "data export"];
     let tables = ["compare", "reproduce", "report"];
     let commands = ["demo", "train", "evaluate", "embed", "predict", "certify", "models", "data"];
@@ -52,33 +52,33 @@ fn help_fits_on_a_screen() {
 
 #[test]
 fn the_list_shows_sizes_and_places() {
-    let folder = Folder::with(&[("email.txt", "0 1\n"), ("email_labels.txt", "0 0\n")]);
+    let folder = TestFolder::with(&[("email.txt", "0 1\n"), ("email_labels.txt", "0 0\n")]);
     std::fs::create_dir_all(folder.path("data/email")).unwrap();
     for file in ["email.txt", "email_labels.txt"] {
         std::fs::rename(folder.path(file), folder.path("data/email").join(file)).unwrap();
     }
     let list = folder.nigh("data list --data data").ok();
     assert!(list.lines().all(|line| line.chars().count() <= 110), "{list}");
-    assert_looks_like("data-list.txt", &list);
+    assert_matches_snapshot("data-list.txt", &list);
 }
 
 #[test]
 fn the_demo_shows_our_figures_beside_the_published_ones() {
-    let text = Folder::new().nigh("demo --epochs 5 --repeats 1 -q").ok();
+    let text = TestFolder::new().nigh("demo --epochs 5 --repeats 1 -q").ok();
     let is_figure = |cell: &&str| cell.contains(" ± ");
     let line = |line: &str| {
         let mut cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
-        // Ours and theirs take turns; theirs stay as they are.
+        // Measured and published figures alternate; the published ones stay.
         cells.iter_mut().filter(|cell| is_figure(cell)).step_by(2).for_each(|cell| *cell = "# ± #");
         let line = cells.join("  ");
         if line.starts_with("---") { "---\n".to_string() } else { line + "\n" }
     };
-    assert_looks_like("demo.txt", &text.lines().map(line).collect::<String>());
+    assert_matches_snapshot("demo.txt", &text.lines().map(line).collect::<String>());
 }
 
 #[test]
 fn results_are_small_tables() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     let mut shown = String::new();
     for line in [
         "train edges.txt --epochs 5 --repeats 2 --out model",
@@ -89,19 +89,19 @@ fn results_are_small_tables() {
         let answer = folder.nigh(line);
         shown += &format!("$ nigh {line}\n{}{}\n", structure(&answer.stderr), structure(&answer.ok()));
     }
-    assert_looks_like("tables.txt", &shown);
+    assert_matches_snapshot("tables.txt", &shown);
 }
 
-/// Two tables that differ in our figures alone, and in those by no more than so much. Gaps, rules and the verdicts on them
-/// go with the figures; what the paper printed stays.
+/// Compares two tables that may differ in the measured figures by at most `slack`. Gaps, rules and verdicts are not
+/// compared; published figures must be equal.
 #[track_caller]
-fn assert_looks_about_like(name: &str, text: &str, slack: f64) {
+fn assert_matches_snapshot_within(name: &str, text: &str, slack: f64) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/snapshots").join(name);
     if std::env::var_os("NIGH_BLESS").is_some_and(|bless| bless == "1") {
         std::fs::write(&path, text).expect("a snapshot can be written");
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    // Our figures end with a verdict: `mean =` or `mean ± std =`. The text without them, and what is in them.
+    // Measured figures end with a verdict: `mean =` or `mean ± std =`. The text without them, and what is in them.
     let parts = |text: &str| {
         let (mut rest, mut ours): (Vec<String>, Vec<f64>) = Default::default();
         for word in text.split_whitespace().filter(|word| !word.starts_with("---")) {
@@ -122,15 +122,15 @@ fn assert_looks_about_like(name: &str, text: &str, slack: f64) {
 }
 
 #[test]
-fn a_table_of_the_paper_stands_beside_ours() {
-    let folder = Folder::new();
+fn measured_figures_stand_beside_published_ones() {
+    let folder = TestFolder::new();
     let text = folder.nigh("reproduce link-prediction --only communities,grid --repeats 1 --results records -q").ok();
-    assert_looks_about_like("link-prediction.txt", &text, 3.0);
+    assert_matches_snapshot_within("link-prediction.txt", &text, 3.0);
 }
 
 #[test]
-fn certify_reads_like_the_theorem() {
-    let text = Folder::new().nigh("certify communities -q").ok();
+fn certify_states_the_theorem_and_the_measurement() {
+    let text = TestFolder::new().nigh("certify communities -q").ok();
     let mut below_the_rule = false;
     let line = |line: &str| {
         below_the_rule |= line.starts_with("---");
@@ -140,12 +140,12 @@ fn certify_reads_like_the_theorem() {
             _ => format!("{line}\n"),
         }
     };
-    assert_looks_like("certify.txt", &text.lines().map(line).collect::<String>());
+    assert_matches_snapshot("certify.txt", &text.lines().map(line).collect::<String>());
 }
 
 #[test]
 fn errors_say_what_where_and_what_to_do() {
-    let folder = Folder::with(&[
+    let folder = TestFolder::with(&[
         ("edges.txt", graphs::edges()),
         ("broken.txt", "ada bob\nbob\n".to_string()),
         ("settings.toml", "epochs = 10\nhop = 3\n".to_string()),
@@ -169,5 +169,5 @@ fn errors_say_what_where_and_what_to_do() {
         let answer = folder.nigh(line);
         shown += &format!("$ nigh {line}\n{}[exit {}]\n\n", answer.stderr, answer.code.expect("an exit code"));
     }
-    assert_looks_like("errors.txt", &shown);
+    assert_matches_snapshot("errors.txt", &shown);
 }

@@ -1,11 +1,11 @@
-//! `nigh data export`: plain files that others read, and nigh as well.
+//! `nigh data export`: plain files that other programs and nigh itself can read.
 
-use crate::folder::Folder;
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
 
 #[test]
 fn an_exported_graph_can_be_trained_on() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let answer = folder.nigh("data export communities --out new/plain/").ok();
     assert_eq!(answer, "new/plain: nodes.csv, edges.csv, labels.csv, README.txt\n");
     let line = "train new/plain/edges.csv --labels new/plain/labels.csv --task node-classification --epochs 2";
@@ -16,7 +16,8 @@ fn an_exported_graph_can_be_trained_on() {
 
 #[test]
 fn files_of_a_user_are_exported_too() {
-    let folder = Folder::with(&[("edges.txt", "b a 2\na c 0.5\n"), ("features.txt", "a 1 2\nb 3 4\nc 5 6\nd 7 8\n")]);
+    let folder =
+        TestFolder::with(&[("edges.txt", "b a 2\na c 0.5\n"), ("features.txt", "a 1 2\nb 3 4\nc 5 6\nd 7 8\n")]);
     folder.nigh("data export edges.txt --features features.txt --out plain -q").ok();
     assert_eq!(folder.text("plain/nodes.csv"), "id\nb\na\nc\nd\n");
     assert_eq!(folder.text("plain/edges.csv"), "source,target,weight\nb,a,2\na,c,0.5\n");
@@ -26,10 +27,14 @@ fn files_of_a_user_are_exported_too() {
 
 #[test]
 fn an_export_needs_a_new_folder() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges())]);
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     std::fs::create_dir(folder.path("old")).unwrap();
     for out in ["old", "old/", "edges.txt", "."] {
-        folder.refuses(&format!("data export edges.txt --out {out}"), 1, &["exists already", "a folder of its own"]);
+        folder.refuses(
+            &format!("data export edges.txt --out {out}"),
+            1,
+            &["exists already", "an export needs a new folder"],
+        );
     }
     folder.refuses("data export edges.txt --out edges.txt/plain", 1, &["edges.txt"]);
     folder.refuses("data export missing.txt --out new", 1, &["missing.txt"]);

@@ -1,15 +1,15 @@
-//! The model folder and all that can be done with it.
+//! The model folder: what is in it, and `evaluate`, `embed` and `predict` with it.
 
-use crate::folder::{Folder, copy};
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::{TestFolder, copy};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 const FAST: &str = "--epochs 40 --repeats 2 -q";
 
 /// A folder with the people's graph, and `model` trained on it.
-fn trained(options: &str) -> Folder {
-    let folder = Folder::with(&[
+fn trained(options: &str) -> TestFolder {
+    let folder = TestFolder::with(&[
         ("edges.txt", graphs::edges()),
         ("labels.csv", graphs::labels()),
         ("features.csv", graphs::features()),
@@ -37,7 +37,7 @@ fn rows(ids: Vec<String>, numbers: Vec<f32>) -> BTreeMap<String, Vec<f32>> {
 }
 
 #[test]
-fn the_folder_holds_weights_settings_ids_figures_and_a_card() {
+fn the_folder_has_weights_settings_ids_figures_and_a_card() {
     let folder = trained("");
     let files: Vec<String> = folder.files("model").keys().map(|name| name.display().to_string()).collect();
     assert_eq!(files, ["README.md", "SHA256SUMS", "config.toml", "ids.jsonl", "model.json", "weights.safetensors"]);
@@ -52,8 +52,8 @@ fn the_folder_holds_weights_settings_ids_figures_and_a_card() {
     let split = chosen["split"].as_str().unwrap();
     assert!(split.len() == 64 && summary["repeats"].as_array().unwrap().len() == 2);
     let card = folder.text("model/README.md");
-    for told in ["# smp-linear for link-prediction on edges.txt", "32 nodes", split, "nigh embed"] {
-        assert!(card.contains(told), "{told} is not in {card}");
+    for text in ["# smp-linear for link-prediction on edges.txt", "32 nodes", split, "nigh embed"] {
+        assert!(card.contains(text), "{text} is not in {card}");
     }
 }
 
@@ -76,14 +76,14 @@ fn evaluating_gives_the_recorded_figures_to_the_last_bit() {
         assert_eq!(now["same_split"], true, "{options}");
         assert_eq!(now["test"], now["recorded"]["test"], "{options}");
         assert_eq!(now["valid"], now["recorded"]["valid"], "{options}");
-        // The order of lines and the direction of edges mean nothing.
+        // The order of lines and the direction of edges do not matter.
         folder.write("shuffled.txt", graphs::turned(&graphs::shuffled(&graphs::edges())));
         assert_eq!(evaluated("shuffled.txt")["test"], now["recorded"]["test"], "{options}");
     }
 }
 
 #[test]
-fn another_graph_is_measured_on_a_split_of_its_own() {
+fn another_graph_is_evaluated_on_its_own_split() {
     let folder = trained("--refresh resampled");
     let answer = folder.nigh("evaluate model communities --json");
     assert!(answer.stderr.contains("measured on a split of their own"), "{}", answer.stderr);
@@ -105,7 +105,7 @@ fn embedding_twice_writes_the_same_bytes() {
 }
 
 #[test]
-fn the_order_of_lines_moves_no_vector() {
+fn the_order_of_lines_does_not_change_vectors() {
     for options in ["", "--refresh resampled"] {
         let folder = trained(&format!("{options} --features features.csv"));
         folder.nigh("embed model edges.txt --features features.csv -q --out one.csv").ok();
@@ -119,7 +119,7 @@ fn the_order_of_lines_moves_no_vector() {
 }
 
 #[test]
-fn every_format_holds_the_same_ids_and_numbers() {
+fn every_format_has_the_same_ids_and_numbers() {
     let folder = trained("");
     for extension in ["npy", "csv", "safetensors"] {
         folder.nigh(&format!("embed model edges.txt -q --out vectors.{extension}")).ok();
@@ -161,7 +161,7 @@ fn pairs_are_scored_in_the_order_of_their_file() {
 }
 
 /// The rows `target -> (score, exists)` of a list of links, in order.
-fn links(folder: &Folder, options: &str) -> Vec<(String, f32, bool)> {
+fn links(folder: &TestFolder, options: &str) -> Vec<(String, f32, bool)> {
     folder.nigh(&format!("predict model edges.txt --node ada0 -q --out links.csv {options}")).ok();
     let text = folder.text("links.csv");
     let mut lines = text.lines();
@@ -175,7 +175,7 @@ fn links(folder: &Folder, options: &str) -> Vec<(String, f32, bool)> {
 }
 
 #[test]
-fn links_of_a_node_are_listed_best_first_with_or_without_those_it_has() {
+fn links_of_a_node_are_listed_best_first_with_or_without_existing_ones() {
     let folder = trained("");
     let edges = graphs::edges();
     let known = |id: &str| edges.contains(&format!("ada0 {id}\n")) || edges.contains(&format!("{id} ada0\n"));
@@ -194,7 +194,7 @@ fn links_of_a_node_are_listed_best_first_with_or_without_those_it_has() {
 }
 
 #[test]
-fn every_node_gets_its_label_and_how_sure_the_model_is() {
+fn every_node_gets_a_label_and_its_probability() {
     let folder = trained("--task node-classification --labels labels.csv");
     let text = folder.nigh("predict model edges.txt -q").ok();
     let mut lines = text.lines();
@@ -213,20 +213,20 @@ fn every_node_gets_its_label_and_how_sure_the_model_is() {
 }
 
 #[test]
-fn what_a_model_was_not_trained_for_is_refused() {
+fn a_task_the_model_was_not_trained_for_is_refused() {
     let folder = trained("");
     folder.refuses("predict model edges.txt", 2, &["link-prediction", "--pairs FILE or --node ID"]);
     let folder = trained("--task node-classification --labels labels.csv");
     folder.write("pairs.txt", "ada0 ada1\n");
-    folder.refuses("predict model edges.txt --node ada0", 2, &["a node-classification model gives labels"]);
-    folder.refuses("predict model edges.txt --pairs pairs.txt", 2, &["a node-classification model gives labels"]);
+    folder.refuses("predict model edges.txt --node ada0", 2, &["a node-classification model predicts labels"]);
+    folder.refuses("predict model edges.txt --pairs pairs.txt", 2, &["a node-classification model predicts labels"]);
     folder.refuses("evaluate model edges.txt", 1, &["needs labels", "--labels FILE"]);
     folder.write("others.csv", graphs::labels().replace("team-ada", "team-eve"));
     folder.refuses("evaluate model edges.txt --labels others.csv", 1, &["unknown class `team-eve`"]);
 }
 
 #[test]
-fn a_resampled_model_embeds_strangers_and_a_fixed_one_refuses_them() {
+fn a_resampled_model_embeds_unseen_nodes_and_a_fixed_one_refuses_them() {
     let strangers = graphs::edges().replace("ada", "eve").replace("bob", "fay").replace("cho", "gus");
     let strangers = strangers.replace("dee", "hal");
     let folder = trained("--refresh resampled");
@@ -246,7 +246,7 @@ fn a_resampled_model_embeds_strangers_and_a_fixed_one_refuses_them() {
 }
 
 #[test]
-fn a_fixed_model_takes_a_newcomer_with_a_remark_and_moves_nobody_far_away() {
+fn a_fixed_model_accepts_a_new_node_with_a_note_and_distant_vectors_stay() {
     let folder = trained("");
     folder.nigh("embed model edges.txt -q --out before.csv").ok();
     folder.write("grown.txt", format!("new ada7\n{}", graphs::edges()));
@@ -261,7 +261,7 @@ fn a_fixed_model_takes_a_newcomer_with_a_remark_and_moves_nobody_far_away() {
 }
 
 #[test]
-fn a_model_trained_with_features_asks_for_them_again() {
+fn a_model_trained_with_features_needs_them_again() {
     let folder = trained("--features features.csv");
     folder.refuses("embed model edges.txt --out vectors.csv", 1, &["trained with 3 features", "--features FILE"]);
     let narrow: String = graphs::people().iter().map(|id| format!("{id},1,2\n")).collect();
@@ -271,19 +271,19 @@ fn a_model_trained_with_features_asks_for_them_again() {
 }
 
 #[test]
-fn a_model_trained_with_a_single_feature_asks_for_it_again() {
+fn a_model_trained_with_a_single_feature_needs_it_again() {
     let folder = trained("");
     let ages = graphs::people().into_iter().enumerate().map(|(at, id)| format!("{id},{at}\n"));
     folder.write("age.csv", ages.collect::<String>());
     folder.nigh(&format!("train edges.txt --features age.csv {FAST} --out aged")).ok();
     folder.refuses("embed aged edges.txt --out vectors.csv", 1, &["has none", "--features FILE"]);
-    // A graph with a name brings its own and would refuse others.
+    // A named dataset has its own features and accepts no others.
     let stderr = folder.nigh("embed aged grid --out vectors.csv").stderr;
     assert!(stderr.contains("grid has none") && !stderr.contains("--features"), "{stderr}");
 }
 
 #[test]
-fn a_folder_with_a_missing_emptied_truncated_or_changed_file_is_refused_by_the_name_of_the_file() {
+fn a_missing_empty_truncated_or_changed_file_of_the_folder_is_named() {
     let folder = trained("");
     for file in ["weights.safetensors", "config.toml", "ids.jsonl", "model.json"] {
         let whole = folder.read(&format!("model/{file}"));
@@ -318,7 +318,7 @@ fn a_figure_changed_in_model_json_is_noticed() {
 }
 
 #[test]
-fn a_count_that_no_weight_bears_out_is_refused_however_well_it_was_forged() {
+fn a_count_that_contradicts_the_weights_is_refused_even_with_a_valid_checksum() {
     for (model, count) in [("gcn-onehot", "largest_graph"), ("smp-linear", "num_features")] {
         let folder = trained(&format!("--model {model}"));
         let text = folder.text("model/model.json");
@@ -334,7 +334,7 @@ fn a_count_that_no_weight_bears_out_is_refused_however_well_it_was_forged() {
 }
 
 #[test]
-fn what_is_no_model_folder_is_refused() {
+fn a_folder_that_is_not_a_model_is_refused() {
     let folder = trained("");
     std::fs::create_dir(folder.path("empty")).unwrap();
     folder.refuses("embed nowhere edges.txt --out vectors.npy", 1, &["model folder nowhere", "no such folder"]);
@@ -353,7 +353,7 @@ fn an_embedding_without_its_ids_is_not_left_behind() {
 }
 
 #[test]
-fn features_are_known_by_their_names() {
+fn features_are_matched_by_name() {
     let folder = trained("");
     let named = |header: &str, order: [usize; 3]| {
         let row = |line: &str| {
@@ -372,27 +372,27 @@ fn features_are_known_by_their_names() {
     assert_eq!(folder.text("named_vectors.csv"), folder.text("moved_vectors.csv"));
     let line = "embed of_features edges.txt --out v.csv --features";
     folder.refuses(&format!("{line} other.csv"), 1, &["feature `zebra` is new to the model", "a, b, c"]);
-    // Without names their order is taken for granted.
+    // Without names, features are matched by order.
     folder.nigh(&format!("{line} features.csv")).ok();
 }
 
 #[test]
-fn what_the_model_has_learnt_is_not_called_a_test() {
+fn edges_seen_in_training_are_not_reported_as_a_test() {
     let folder = trained("");
     folder.write("more.txt", graphs::edges() + "ada0 dee5\n");
     let text = folder.nigh("evaluate model more.txt").ok();
-    assert!(text.contains("test, partly learnt"), "{text}");
+    assert!(text.contains("test, partly in training"), "{text}");
     assert_eq!(folder.nigh("evaluate model more.txt --json").json()["held_out"], false);
     assert_eq!(folder.nigh("evaluate model edges.txt --json").json()["held_out"], true);
 }
 
 #[test]
-fn graphs_are_told_apart_by_their_signals_and_labels_that_nobody_asks_about_are_passed_over() {
+fn graphs_differ_in_their_signals_and_labels_that_are_not_needed_are_ignored() {
     let table: String = ["one", "two", "three", "four", "five"]
         .iter()
         .flat_map(|graph| graphs::edges().lines().map(|line| format!("{graph} {line}\n")).collect::<Vec<_>>())
         .collect();
-    let folder = Folder::with(&[
+    let folder = TestFolder::with(&[
         ("several.txt", "graph source target\n".to_string() + &table),
         ("edges.txt", graphs::edges()),
         ("labels.csv", graphs::labels()),
@@ -412,9 +412,9 @@ fn graphs_are_told_apart_by_their_signals_and_labels_that_nobody_asks_about_are_
 }
 
 #[test]
-fn scores_that_are_no_numbers_are_no_result() {
+fn scores_that_are_not_finite_are_an_error() {
     let huge: String = graphs::people().iter().enumerate().map(|(at, id)| format!("{id},{}e21\n", at + 1)).collect();
-    let folder = Folder::with(&[("edges.txt", graphs::edges()), ("huge.csv", huge)]);
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("huge.csv", huge)]);
     let line = "train edges.txt --features huge.csv --model gcn --epochs 5 --repeats 1 -q";
     folder.refuses(line, 1, &["features are enormous"]);
 }

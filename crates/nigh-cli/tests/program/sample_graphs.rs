@@ -1,4 +1,4 @@
-//! Small graphs as users would write them down.
+//! Small graphs as text files.
 
 /// Four groups of eight people in a ring. Within a group most know each other; a neighbour is known by the first.
 pub fn edges() -> String {
@@ -23,19 +23,19 @@ pub fn features() -> String {
     people().iter().enumerate().map(row).collect()
 }
 
-/// Everyone, in the order of their names.
+/// All people, sorted by name.
 pub fn people() -> Vec<String> {
     ["ada", "bob", "cho", "dee"].iter().flat_map(|group| (0..8).map(move |at| format!("{group}{at}"))).collect()
 }
 
-/// The same lines in quite another order.
+/// The same lines in another order.
 pub fn shuffled(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_by_key(|line| line.bytes().rev().collect::<Vec<u8>>());
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The same graph with every edge written from its other end.
+/// The same graph with the ends of every edge swapped.
 pub fn turned(edges: &str) -> String {
     edges.lines().filter_map(|line| line.split_once(' ')).map(|(a, b)| format!("{b} {a}\n")).collect()
 }

@@ -1,17 +1,17 @@
-//! A folder of its own for each test, and the program run inside it.
+//! A temporary folder for each test, and the program run inside it.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use tempfile::TempDir;
 
-/// A folder that is gone when the test ends.
+/// A temporary folder that is removed when the test ends.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub struct TestFolder(TempDir);
 
-/// What a run left on the screen.
+/// Exit code and output of a run.
 #[derive(Debug)]
 pub struct Answer {
     line: String,
@@ -20,27 +20,23 @@ pub struct Answer {
     pub stderr: String,
 }
 
-/// Every file below a folder with its bytes; a folder has none.
+/// Every file below a folder with its bytes; `None` for a folder.
 pub type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-impl Folder {
-    pub fn new() -> Folder {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let unique = format!("nigh-program-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(unique);
-        fs::create_dir_all(&path).expect("a writable temporary folder");
-        Folder(path)
+impl TestFolder {
+    pub fn new() -> TestFolder {
+        TestFolder(TempDir::with_prefix("nigh-program-").expect("a writable temporary folder"))
     }
 
-    /// With these files in it.
-    pub fn with<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Folder {
-        let folder = Folder::new();
+    /// A folder with these files.
+    pub fn with<B: AsRef<[u8]>>(files: &[(&str, B)]) -> TestFolder {
+        let folder = TestFolder::new();
         files.iter().for_each(|(name, content)| folder.write(name, content));
         folder
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
@@ -55,7 +51,7 @@ impl Folder {
         String::from_utf8(self.read(name)).expect("UTF-8 text")
     }
 
-    /// All that is below `name`.
+    /// All files below `name`.
     pub fn files(&self, name: &str) -> Files {
         let mut files = Files::new();
         let mut waiting = vec![self.path(name)];
@@ -74,7 +70,7 @@ impl Folder {
         files
     }
 
-    /// Two folders must hold the same files with the same bytes.
+    /// Asserts that two folders have the same files with the same bytes.
     #[track_caller]
     pub fn assert_same(&self, one: &str, two: &str) {
         let (one_files, two_files) = (self.files(one), self.files(two));
@@ -83,9 +79,9 @@ impl Folder {
         assert!(different.is_empty() && !one_files.is_empty(), "{one} and {two} differ in {different:?}");
     }
 
-    /// The names of all that is directly in the folder.
+    /// The names of the entries of the folder.
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(&self.0)
+        let mut names: Vec<String> = fs::read_dir(self.0.path())
             .expect("a folder")
             .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
             .collect();
@@ -93,10 +89,10 @@ impl Folder {
         names
     }
 
-    /// `nigh` with the words of `line`; it sees nothing of the terminal and the environment of who runs the tests.
+    /// `nigh` with the words of `line`, without terminal and environment variables.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nigh"));
-        command.args(line.split_whitespace()).current_dir(&self.0).env_clear().stdin(Stdio::null());
+        command.args(line.split_whitespace()).current_dir(self.0.path()).env_clear().stdin(Stdio::null());
         command
     }
 
@@ -104,7 +100,7 @@ impl Folder {
         self.nigh_with(line, &[])
     }
 
-    /// With these variables in its environment.
+    /// Runs `nigh` with these environment variables.
     pub fn nigh_with(&self, line: &str, variables: &[(&str, &str)]) -> Answer {
         let output = self.command(line).envs(variables.iter().copied()).output().expect("the program starts");
         Answer {
@@ -115,8 +111,8 @@ impl Folder {
         }
     }
 
-    /// Runs a line that must be refused with this exit code, a message that holds all of `says`, nothing on stdout and
-    /// every file as it was.
+    /// Asserts that `nigh line` fails with this exit code, a message that contains all of `says`, nothing on stdout and
+    /// every file unchanged.
     #[track_caller]
     pub fn refuses(&self, line: &str, code: i32, says: &[&str]) {
         self.refuses_with(line, &[], code, says);
@@ -139,14 +135,8 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 impl Answer {
-    /// What a run that must succeed printed.
+    /// The output of a run, which must have succeeded.
     #[track_caller]
     pub fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "nigh {}\n{}", self.line, self.stderr);

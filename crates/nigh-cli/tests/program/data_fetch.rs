@@ -1,8 +1,8 @@
-//! `nigh data fetch`, from a server on loopback. What the server can do wrong is tested in the library; here are the
-//! program's words, and several processes.
+//! `nigh data fetch`, from a server on loopback: messages, and several processes. Faults of the server are tested in the
+//! library.
 
-use crate::folder::{Answer, Folder};
 use crate::server::{self, Request, Server};
+use crate::test_folder::{Answer, TestFolder};
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
@@ -10,17 +10,14 @@ use std::time::{Duration, Instant};
 const FILES: [&str; 2] = ["email.txt", "email_labels.txt"];
 
 /// The real files, since their checksums are part of the program.
-fn email() -> Option<[Vec<u8>; 2]> {
-    let folder = std::env::var_os("NIGH_DATA").map(|data| PathBuf::from(data).join("email"));
-    let files = folder.and_then(|folder| FILES.map(|name| std::fs::read(folder.join(name)).ok()).into_iter().collect());
-    let files: Option<Vec<Vec<u8>>> = files;
-    if files.is_none() {
-        println!("skipped: email is not in the folder that NIGH_DATA names");
-    }
-    files?.try_into().ok()
+fn email() -> [Vec<u8>; 2] {
+    let folder = PathBuf::from(std::env::var_os("NIGH_DATA").expect("NIGH_DATA names the folder of the datasets"));
+    FILES.map(|name| {
+        std::fs::read(folder.join("email").join(name)).expect("email is in the folder that NIGH_DATA names")
+    })
 }
 
-/// The file of a path, or none.
+/// The file of a path, or 404.
 fn answer(request: &Request, files: &[Vec<u8>; 2]) -> server::Answer {
     match FILES.iter().position(|name| request.path == format!("/email/{name}")) {
         Some(at) => server::Answer::file(request, &files[at]),
@@ -30,13 +27,13 @@ fn answer(request: &Request, files: &[Vec<u8>; 2]) -> server::Answer {
 
 /// An empty folder for data, and where to fetch from.
 struct Machine {
-    folder: Folder,
+    folder: TestFolder,
     origin: String,
 }
 
 impl Machine {
     fn of(origin: &str) -> Machine {
-        let folder = Folder::new();
+        let folder = TestFolder::new();
         std::fs::create_dir(folder.path("data")).unwrap();
         Machine { folder, origin: origin.to_string() }
     }
@@ -56,7 +53,7 @@ impl Machine {
         command.spawn().expect("the program starts")
     }
 
-    /// Both files, byte by byte, and nothing beside them.
+    /// Asserts that both files are there with the right bytes, and no other.
     #[track_caller]
     fn has(&self, files: &[Vec<u8>; 2]) {
         let there = self.folder.files("data");
@@ -70,8 +67,9 @@ impl Machine {
 }
 
 #[test]
-fn a_dataset_is_fetched_once_and_said_to_be_here() {
-    let Some(files) = email() else { return };
+#[ignore = "needs NIGH_DATA"]
+fn a_dataset_is_fetched_once() {
+    let files = email();
     let served = files.clone();
     let server = Server::start(move |request| answer(request, &served));
     let machine = Machine::of(&server.address());
@@ -81,7 +79,7 @@ fn a_dataset_is_fetched_once_and_said_to_be_here() {
     machine.has(&files);
     assert_eq!(
         machine.nigh("data fetch grid email --data data").ok(),
-        "grid is built in; there is nothing to fetch\nemail is here already, in data/email\n"
+        "grid is built in; nothing to fetch\nemail is here already, in data/email\n"
     );
     assert_eq!(server.requests().len(), 2);
     let again = machine.nigh("data fetch email --data data --force -q");
@@ -97,8 +95,9 @@ fn a_dataset_is_fetched_once_and_said_to_be_here() {
 }
 
 #[test]
-fn a_killed_download_is_gone_on_with() {
-    let Some(files) = email() else { return };
+#[ignore = "needs NIGH_DATA"]
+fn a_killed_download_resumes() {
+    let files = email();
     let served = files.clone();
     let server = Server::start(move |request| match request.before {
         0 => answer(request, &served).slowly(Duration::from_millis(100)),
@@ -122,8 +121,9 @@ fn a_killed_download_is_gone_on_with() {
 }
 
 #[test]
-fn two_processes_at_once_both_end_well() {
-    let Some(files) = email() else { return };
+#[ignore = "needs NIGH_DATA"]
+fn two_processes_fetch_a_dataset_once() {
+    let files = email();
     let served = files.clone();
     let server = Server::start(move |request| answer(request, &served).slowly(Duration::from_millis(100)));
     let machine = Machine::of(&server.address());
@@ -144,8 +144,9 @@ fn two_processes_at_once_both_end_well() {
 }
 
 #[test]
-fn a_command_fetches_what_it_needs() {
-    let Some(files) = email() else { return };
+#[ignore = "needs NIGH_DATA"]
+fn a_command_fetches_the_dataset_it_needs() {
+    let files = email();
     let served = files.clone();
     let server = Server::start(move |request| answer(request, &served));
     let machine = Machine::of(&server.address());
@@ -161,10 +162,11 @@ fn a_command_fetches_what_it_needs() {
 
 #[cfg(target_os = "linux")]
 #[test]
+#[ignore = "needs NIGH_DATA"]
 fn without_a_folder_the_cache_is_used() {
-    let Some(files) = email() else { return };
+    let files = email();
     let server = Server::start(move |request| answer(request, &files));
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let home = folder.path("home").display().to_string();
     let variables = [("NIGH_ORIGIN", server.address()), ("HOME", home)];
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
@@ -177,7 +179,7 @@ fn without_a_folder_the_cache_is_used() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_nothing_is_kept() {
+fn a_file_with_a_wrong_checksum_is_refused_and_removed() {
     let server = Server::start(|request| match request.path.as_str() {
         "/email/email.txt" => server::Answer::file(request, &[b'0'; 192_698]),
         _ => server::Answer::status("404 Not Found"),
@@ -197,7 +199,7 @@ fn what_does_not_fit_is_refused_and_nothing_is_kept() {
 }
 
 #[test]
-fn without_a_network_the_place_of_every_file_is_said() {
+fn without_network_the_message_names_the_place_of_the_file() {
     let origin = Server::start(|_| server::Answer::status("404 Not Found")).address();
     let machine = Machine::of(&origin);
     let says =
@@ -219,18 +221,22 @@ fn a_proxy_of_the_environment_is_used() {
 }
 
 #[test]
-fn what_can_not_be_fetched_is_said_before_anything_is() {
+fn names_are_checked_before_anything_is_fetched() {
     let machine = Machine::of("http://127.0.0.1:9");
     let variables = [("NIGH_ORIGIN", machine.origin.as_str())];
     let refuses = |line: &str, code: i32, says: &[&str]| machine.folder.refuses_with(line, &variables, code, says);
     refuses("data fetch email corra --data data", 2, &["unknown dataset `corra`; did you mean `cora`?"]);
     refuses("data fetch", 2, &["<NAME>..."]);
     refuses("data fetch email", 1, &["no folder to put email into", "--data DIR"]);
-    refuses("train ogbl-ppa --data data", 1, &["more than 1 GB", "`nigh data fetch ogbl-ppa --data data` fetches it"]);
-    // Files beside a name are refused as ever.
+    refuses(
+        "train ogbl-ppa --data data",
+        1,
+        &["more than 1 GB", "`nigh data fetch ogbl-ppa --data data` downloads it"],
+    );
+    // Files cannot be combined with the name of a dataset.
     machine.folder.write("features.txt", "0 1\n");
     refuses("train email --data data --features features.txt", 1, &["brings its own features"]);
-    // Without any folder the message is the one of the library.
+    // Without a folder to download to, the library reports what is missing.
     refuses(
         "train email",
         1,

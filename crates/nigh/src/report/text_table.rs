@@ -1,27 +1,27 @@
-//! Tables for the terminal.
+//! Tables as aligned text.
 
-/// Rows of text under a heading, in columns as wide as they need to be.
+/// Rows of text under a heading, in aligned columns.
 #[derive(Debug, Clone, Default)]
-pub struct Table {
+pub struct TextTable {
     heading: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
-    /// An empty table.
-    pub fn new<S: ToString>(heading: &[S]) -> Table {
-        Table { heading: heading.iter().map(S::to_string).collect(), rows: Vec::new() }
+impl TextTable {
+    /// A table without rows.
+    pub fn new<S: ToString>(heading: &[S]) -> TextTable {
+        TextTable { heading: heading.iter().map(S::to_string).collect(), rows: Vec::new() }
     }
 
-    /// With one more row, as long as the heading.
+    /// Adds a row, with a cell per column.
     pub fn row<S: ToString>(&mut self, cells: &[S]) {
         assert_eq!(cells.len(), self.heading.len(), "a cell per column");
         self.rows.push(cells.iter().map(S::to_string).collect());
     }
 }
 
-impl Table {
-    /// The same for a page.
+impl TextTable {
+    /// The table in Markdown.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let rule: String = "--:|".repeat(self.heading.len().saturating_sub(1));
@@ -30,13 +30,13 @@ impl Table {
     }
 }
 
-impl std::fmt::Display for Table {
+impl std::fmt::Display for TextTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let lines = || std::iter::once(&self.heading).chain(&self.rows);
         let widths: Vec<usize> =
             (0..self.heading.len()).map(|column| lines().map(|line| width(&line[column])).max().unwrap_or(0)).collect();
         for (at, line) in lines().enumerate() {
-            // Words to the left, numbers to the right: the first column names, the others measure.
+            // The first column has names, aligned to the left; the others have numbers, aligned to the right.
             let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &widest))| {
                 let gap = " ".repeat(widest - width(cell));
                 if column == 0 { format!("{cell}{gap}") } else { format!("{gap}{cell}") }
@@ -50,7 +50,7 @@ impl std::fmt::Display for Table {
     }
 }
 
-/// Characters that are shown: not those that begin or end bold.
+/// Number of visible characters: escape sequences are not counted.
 fn width(cell: &str) -> usize {
     let mut is_control = false;
     let shown = |c: &char| {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn columns_align_under_their_headings() {
-        let mut table = Table::new(&["model", "AUC"]);
+        let mut table = TextTable::new(&["model", "AUC"]);
         table.row(&["smp-linear", "97.7 ± 0.5"]);
         table.row(&["sgc", "51.9"]);
         let expected =

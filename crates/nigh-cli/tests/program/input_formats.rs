@@ -1,13 +1,13 @@
-//! Graphs as users bring them, and results as users take them away.
+//! Formats of graphs on input, and of results on output.
 
-use crate::folder::Folder;
-use crate::graphs;
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
 
 const FAST: &str = "--epochs 10 --repeats 1";
 
 #[test]
-fn a_file_is_described_before_anyone_trains() {
-    let folder = Folder::with(&[("edges.csv", "who,whom,how\na,b,2\nb,a,2\nb,c,0.5\nc,c,1\nd,e,1\n")]);
+fn a_file_is_described_by_data_show() {
+    let folder = TestFolder::with(&[("edges.csv", "who,whom,how\na,b,2\nb,a,2\nb,c,0.5\nc,c,1\nd,e,1\n")]);
     let answer = folder.nigh("data show edges.csv --weight how --json");
     assert!(answer.stderr.contains("note: line 1 of edges.csv was read as a header"), "{}", answer.stderr);
     assert!(answer.stderr.contains("the graph is directed: 2 of 3 edges have no way back"), "{}", answer.stderr);
@@ -35,7 +35,7 @@ fn columns_are_named_or_counted() {
     let edges = graphs::edges().replace(' ', ",");
     let moved: String = edges.lines().map(|line| format!("x,{line}\n")).collect();
     let folder =
-        Folder::with(&[("plain.csv", edges), ("named.csv", format!("kind,from,to\n{moved}")), ("bare.csv", moved)]);
+        TestFolder::with(&[("plain.csv", edges), ("named.csv", format!("kind,from,to\n{moved}")), ("bare.csv", moved)]);
     let train = |rest: &str| folder.nigh(&format!("train {rest} {FAST} -q --json")).json()["mean"].clone();
     let expected = train("plain.csv");
     assert_eq!(train("named.csv"), expected);
@@ -49,12 +49,12 @@ fn columns_are_named_or_counted() {
 }
 
 #[test]
-fn several_graphs_come_in_one_table_and_go_out_in_one() {
+fn several_graphs_are_read_from_one_table_and_written_to_one() {
     let mut edges = "graph,source,target\n".to_string();
     for graph in ["north", "south", "east", "west"] {
         graphs::edges().lines().for_each(|line| edges += &format!("{graph},{}\n", line.replace(' ', ",")));
     }
-    let folder = Folder::with(&[("edges.csv", edges)]);
+    let folder = TestFolder::with(&[("edges.csv", edges)]);
     let result = folder.nigh(&format!("train edges.csv {FAST} --out model --json -q")).json();
     assert_eq!(
         (&result["num_nodes"], &result["num_edges"]),
@@ -81,7 +81,7 @@ fn several_graphs_come_in_one_table_and_go_out_in_one() {
 
 #[test]
 fn vectors_in_parquet_are_read_back_as_features() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
     folder.nigh(&format!("train edges.txt {FAST} --out model -q")).ok();
     for name in ["vectors.parquet", "vectors.csv"] {
         folder.nigh(&format!("embed model edges.txt -q --out {name}")).ok();
@@ -96,12 +96,12 @@ fn vectors_in_parquet_are_read_back_as_features() {
 }
 
 #[test]
-fn answers_in_parquet_are_those_in_csv() {
-    let folder = Folder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+fn predictions_in_parquet_equal_those_in_csv() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
     folder.nigh(&format!("train edges.txt --labels labels.csv --task node-classification {FAST} --out model -q")).ok();
     folder.nigh("predict model edges.txt -q --out classes.csv").ok();
     folder.nigh("predict model edges.txt -q --out classes.parquet").ok();
-    // Answers are labels again.
+    // Predictions can be read as labels.
     let with = |name: &str| {
         let line = format!("data show edges.txt --labels {name} --label label -q --json");
         folder.nigh(&line).json()["labelled"].clone()
@@ -111,8 +111,8 @@ fn answers_in_parquet_are_those_in_csv() {
 }
 
 /// The files of `email`, invented: seven groups of departments, a ring of twelve people each.
-fn email() -> Folder {
-    let folder = Folder::new();
+fn email() -> TestFolder {
+    let folder = TestFolder::new();
     std::fs::create_dir_all(folder.path("data/email")).unwrap();
     let people = || (0..7).flat_map(|group| (0..12).map(move |at| (group, at)));
     let edges: String = people().map(|(g, at)| format!("{} {}\n", 12 * g + at, 12 * g + (at + 1) % 12)).collect();
@@ -124,7 +124,7 @@ fn email() -> Folder {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn processes_that_convert_the_same_dataset_at_once_all_end_well() {
+fn processes_can_convert_the_same_dataset_at_the_same_time() {
     let folder = email();
     let home = folder.path("home").display().to_string();
     let start = || {
@@ -141,7 +141,7 @@ fn processes_that_convert_the_same_dataset_at_once_all_end_well() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_dataset_that_is_damaged_leaves_no_cache_file() {
+fn a_damaged_dataset_leaves_no_cache_file() {
     let folder = email();
     folder.write("data/email/email_labels.txt", "0 zero\n");
     let home = folder.path("home").display().to_string();
@@ -150,52 +150,52 @@ fn a_dataset_that_is_damaged_leaves_no_cache_file() {
     assert!(!folder.path("home").exists());
 }
 
-/// What `data export` has of labels and features, and what was said on the way.
+/// Labels and features written by `data export`, and its notes.
 fn exported(files: &[(&str, &str)], options: &str) -> (String, String, String) {
-    let folder = Folder::with(files);
+    let folder = TestFolder::with(files);
     let answer = folder.nigh(&format!("data export edges.csv {options} --out out"));
     let read = |name: &str| if folder.path(name).exists() { folder.text(name) } else { String::new() };
     (read("out/labels.csv"), read("out/features.csv"), answer.stderr.clone() + &answer.ok())
 }
 
 #[test]
-fn a_column_of_row_numbers_is_no_column_of_ids() {
+fn a_column_of_row_numbers_is_not_a_column_of_ids() {
     // As pandas writes a table with its index.
     let files = [
         ("edges.csv", "source,target\n0,1\n1,2\n2,3\n"),
         ("labels.csv", ",id,label\n0,3,red\n1,2,blue\n2,1,green\n3,0,\n"),
         ("features.csv", "Unnamed: 0,id,height\n0,3,0.3\n1,2,0.2\n2,1,0.1\n3,0,0.5\n"),
     ];
-    let shown = Folder::with(&files).nigh("data show edges.csv --labels labels.csv --features features.csv");
+    let shown = TestFolder::with(&files).nigh("data show edges.csv --labels labels.csv --features features.csv");
     assert!(shown.stderr.contains("column 1 of labels.csv has no name and is not used"), "{}", shown.stderr);
     assert!(shown.stderr.contains("column 1 of features.csv has no name"), "{}", shown.stderr);
     let (labels, ..) = exported(&files, "--labels labels.csv");
-    // An empty cell is no label.
+    // An empty cell is not a label.
     assert_eq!(labels, "id,label\n1,green\n2,blue\n3,red\n");
-    // Without a better one it is.
+    // It is one if there is no better column.
     let index = [files[0], ("labels.csv", ",label\n0,x\n1,y\n2,x\n3,y\n")];
     assert_eq!(exported(&index, "--labels labels.csv").0, "id,label\n0,x\n1,y\n2,x\n3,y\n");
 }
 
 #[test]
-fn ids_are_found_wherever_their_column_stands() {
+fn ids_are_found_in_any_column() {
     let edges = ("edges.csv", "ann,bob\nbob,cid\ncid,dan\n");
     let labels = exported(&[edges, ("labels.csv", "label,id\nx,ann\ny,bob\nx,cid\ny,dan\n")], "--labels labels.csv").0;
     assert_eq!(labels, "id,label\nann,x\nbob,y\ncid,x\ndan,y\n");
     let features = "f1,node,f2\n1,ann,2\n3,bob,4\n5,cid,6\n7,dan,8\n";
-    let shown =
-        Folder::with(&[edges, ("features.csv", features)]).nigh("data show edges.csv --features features.csv --json");
+    let shown = TestFolder::with(&[edges, ("features.csv", features)])
+        .nigh("data show edges.csv --features features.csv --json");
     assert_eq!(shown.json()["num_features"], 2);
 }
 
 #[test]
-fn lines_that_are_left_out_are_counted() {
+fn skipped_lines_are_counted() {
     let said = exported(&[("edges.csv", "# of mine\nsource,target\n#cats,#dogs\nann,#cats\nann,bob\n")], "").2;
     assert!(said.contains("1 line that begins with # in edges.csv"), "{said}");
 }
 
 #[test]
-fn a_first_line_that_may_be_a_header_is_pointed_out() {
+fn a_first_line_that_may_be_a_header_is_noted() {
     let said = exported(&[("edges.csv", "person_a,person_b\nann,bob\nbob,cid\n")], "").2;
     assert!(said.contains("`person_a,person_b`, was read as an edge") && said.contains("--source"), "{said}");
     let said = exported(&[("edges.csv", "ann,bob\nbob,cid\n")], "").2;
@@ -203,7 +203,7 @@ fn a_first_line_that_may_be_a_header_is_pointed_out() {
 }
 
 #[test]
-fn an_id_that_no_line_can_hold_is_refused() {
+fn an_id_with_a_line_break_is_refused() {
     let graph = r#"{"nodes": [{"id": "a\nb"}, {"id": "c"}], "links": [{"source": "a\nb", "target": "c"}]}"#;
-    Folder::with(&[("graph.json", graph)]).refuses("data show graph.json", 1, &["line break", "a\\nb"]);
+    TestFolder::with(&[("graph.json", graph)]).refuses("data show graph.json", 1, &["line break", "a\\nb"]);
 }
