@@ -47,12 +47,12 @@ def tables(record):
         lines += [(first if at == 0 else "| | ") + row for at, row in enumerate(rows or ["| | | |"])]
     alone = {case: middle_of(about["answers"]) for case, about in quiet.items() if "answers" in about}
     if alone:
-        lines += ["", "| in a process of its own | time | peak memory | an edge |", "|---|--:|--:|--:|"]
+        lines += ["", "| in its own process | time | peak memory | per edge |", "|---|--:|--:|--:|"]
     for case, answer in alone.items():
         edge = "{:.2f} ns, {:.0f} bytes".format(*per_edge(answer)) if case.startswith("scale/") else ""
         lines.append(f"| {case} | {duration(answer['seconds'])} | {answer['peak_bytes'] / 2**20:.0f} MiB | {edge} |")
     if busy := [case for case in cases if case not in quiet]:
-        lines += ["", f"Left out, since the machine was busy with something else: {', '.join(busy)}."]
+        lines += ["", f"Left out because the machine was busy: {', '.join(busy)}."]
     return "\n".join(lines)
 
 
