@@ -109,7 +109,8 @@ impl Library {
         }
         let mut reexports = BTreeMap::new();
         for statement in kept.split(';').filter_map(|statement| statement.split("pub use ").nth(1)) {
-            let (module, names) = statement.split_once("::").expect("a path");
+            // Another crate under a name of its own is no module.
+            let Some((module, names)) = statement.split_once("::") else { continue };
             let names = names.rsplit_once('{').map_or_else(
                 || names.rsplit("::").next().unwrap_or(names),
                 |(_, names)| names.trim_end_matches(['}', ' ', '\n']),
