@@ -4,8 +4,8 @@ use crate::settings::Settings;
 use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use nigh::Signal;
 use nigh::dataset::{EdgeColumns, InputFiles, NodeColumns};
-use nigh::source::Signal;
 use std::path::PathBuf;
 
 /// Stochastic Message Passing: graph neural networks that know where a node is and still what a node is

@@ -40,40 +40,41 @@
 //! Layers: display < error < names < seeds < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report
 
 pub mod dataset;
+pub mod display;
 pub mod encoder;
 pub mod experiment;
 pub mod graph;
 pub mod metric;
 pub mod model;
+pub mod ops;
 pub mod report;
-pub mod source;
+pub mod tape;
 pub mod task;
 pub mod train;
 pub mod trained;
+
+mod error;
+mod linalg;
+mod names;
+mod seeds;
+mod source;
+mod tensors;
 mod training;
-
-pub mod linalg;
-pub mod ops;
-pub mod tape;
-
-pub mod display;
-pub mod error;
-pub mod names;
-pub mod seeds;
-pub mod tensors;
 
 /// Files to columns, arrays and tensors, and back.
 pub use nigh_formats as formats;
 
 pub use dataset::{Dataset, Features, Ids, Sample};
-pub use error::{Error, Result};
+pub use error::{Error, Result, SplitProblem, nearest};
 pub use graph::{Graph, Operator};
-pub use linalg::Matrix;
-pub use linalg::half::{Storage, StorageError};
+pub use linalg::{Matrix, SparseMatrix, Storage, StorageError};
 pub use metric::Metric;
-pub use model::{Decoder, Model, View};
+pub use model::Decoder;
+#[doc(hidden)]
+pub use model::{Model, View};
+pub use names::Auto;
 pub use seeds::{Purpose, Seeds};
-pub use source::{Refresh, Signal, SignalScale};
+pub use source::{Node2Vec, Refresh, Signal, SignalScale, Source, estimate};
 pub use task::{Split, Task};
 pub use train::{Checkpoint, Config, Observer, Protocol, Resolved, Run, Silent};
 pub use trained::Trained;

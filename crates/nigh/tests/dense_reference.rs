@@ -1,7 +1,7 @@
 //! P-GNN and EigenGNN, which PyTorch Geometric lacks, against the same models written out in dense `f64` arrays: output,
 //! loss, its gradient by central differences, and steps of Adam. Only random words come from the crate.
 
-use nigh::linalg::Matrix;
+use nigh::Matrix;
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Answer, Shape};

@@ -1,8 +1,8 @@
 //! Same seed, same bits: on 1, 2 and 4 threads, and after an interruption.
 
+use nigh::Auto;
 use nigh::dataset::generate::{self, PowerLaw};
 use nigh::model::catalog::MODELS;
-use nigh::names::Auto;
 use nigh::train::{Evaluation, Observer, Progress};
 use nigh::{Checkpoint, Config, Dataset, Decoder, Features, Matrix, Refresh, Seeds, Task, Trained, Training};
 use std::ops::ControlFlow;

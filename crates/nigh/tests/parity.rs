@@ -2,7 +2,6 @@
 
 use nigh::encoder::{Encoder, Gin, Input, Layers, Propagated, Scope};
 
-use nigh::linalg::{Matrix, SparseMatrix};
 use nigh::metric::{ClassMetric, PairMetric};
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
@@ -11,6 +10,7 @@ use nigh::ops::softmax;
 use nigh::tape::{Var, Weight};
 use nigh::train::Adam;
 use nigh::{Decoder, Features, Graph, Model, Operator, Seeds, Storage, View};
+use nigh::{Matrix, SparseMatrix};
 use serde_json::Value;
 
 /// Metrics are sums of a few fractions, and the file rounds them to nine digits.

@@ -1,9 +1,9 @@
 //! A trained model is used by many threads at once, and saved and loaded with an architecture of its own.
 
+use nigh::Auto;
 use nigh::encoder::Gcn;
 use nigh::model::Architecture;
 use nigh::model::catalog::{self, Hyperparameters};
-use nigh::names::Auto;
 use nigh::{Config, Dataset, Decoder, Task, Trained, Training};
 
 fn short(model: &str, task: Task) -> Config {

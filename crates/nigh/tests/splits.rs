@@ -1,7 +1,7 @@
 //! A task is a split: what is asked in training, validation and test, and which edges message passing may see.
 
+use nigh::Auto;
 use nigh::dataset::{FixedPairs, FixedSplit, PaperDefaults};
-use nigh::names::Auto;
 use nigh::task::{EvaluationPairs, LabelledNodes, Part, SameLabelPairs, TrainingPairs};
 use nigh::{
     Config, Dataset, Features, Graph, Matrix, Protocol, Purpose, Refresh, Result, Sample, Seeds, Split, Task, Training,

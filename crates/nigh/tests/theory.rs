@@ -3,10 +3,10 @@
 use nigh::dataset::generate;
 use nigh::encoder::Gin;
 use nigh::encoder::Layers;
+use nigh::estimate::{measure, sample_pairs, sufficient_width};
 use nigh::graph::proximity::max_row_norm;
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::{Architecture, Shape};
-use nigh::source::estimate::{measure, sample_pairs, sufficient_width};
 use nigh::{Features, Graph, Matrix, Model, Operator, Seeds, Signal, View};
 use std::sync::Arc;
 

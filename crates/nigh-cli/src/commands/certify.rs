@@ -4,9 +4,9 @@ use super::{load, print, print_json};
 use crate::cli::Certify;
 use crate::progress;
 use anyhow::Result;
+use nigh::estimate;
 use nigh::graph::proximity;
 use nigh::report::text_table::TextTable;
-use nigh::source::estimate;
 use nigh::{Error, Operator};
 use serde_json::json;
 

@@ -103,7 +103,7 @@ fn links(inference: &Inference<'_>, name: &str, options: &Predict) -> Result<Vec
     let ids = inference.sample.ids.clone();
     let node = ids.lookup().find(name).ok_or_else(|| {
         let known: Vec<String> = ids.iter().map(String::from).collect();
-        let nearest = nigh::error::nearest(name, &known).map(|near| format!("; did you mean `{near}`?"));
+        let nearest = nigh::nearest(name, &known).map(|near| format!("; did you mean `{near}`?"));
         anyhow!("node `{name}` is not in the graph{}", nearest.unwrap_or_default())
     })?;
     Ok(inference.links(node, options.top, options.include_existing)?)

@@ -1,16 +1,16 @@
 //! What is measured, by name: `kind/what/shape`.
 
 use crate::shapes;
+use nigh::Auto;
+use nigh::Node2Vec;
 use nigh::dataset::InputFiles;
 use nigh::graph::Operator;
-use nigh::names::Auto;
 use nigh::ops::anchors::{Anchors, CLOSENESS, Structure};
 use nigh::ops::attention::Attention;
 use nigh::ops::linear::Linear;
 use nigh::ops::pairs::{PairLoss, Scale};
 use nigh::ops::propagate::Propagate;
 use nigh::ops::sparse::SparseProduct;
-use nigh::source::Node2Vec;
 use nigh::tape::{Operation, Pass, Tape, Var, Weights};
 use nigh::task::Split;
 use nigh::train::{Evaluation, Progress};

@@ -1,8 +1,8 @@
 //! The graphs of the benchmarks: real data if available, otherwise generated with the same counts.
 
+use nigh::SparseMatrix;
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::{Folders, InputFiles, NamedDataset};
-use nigh::linalg::SparseMatrix;
 use nigh::task::Split;
 use nigh::{Config, Dataset, Features, Graph, Protocol, Purpose, Result, Sample, Seeds, Task, View};
 use serde_json::json;

@@ -21,7 +21,6 @@ pub(crate) mod sparse;
 mod transposed_product;
 
 pub use half::{Storage, StorageError};
-pub use incidence::Incidence;
 pub use matrix::Matrix;
 pub(crate) use normalize::{normalize_rows, project_rows, row_length};
 pub(crate) use prefetch::{prefetch, prefetch_line};

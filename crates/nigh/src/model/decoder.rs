@@ -28,6 +28,7 @@ named! {
 }
 
 /// How a model scores pairs.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scoring {
     /// From two representations to a score.
@@ -49,6 +50,7 @@ impl Scoring {
 const PAIRS_AT_A_TIME: usize = 1 << 16;
 
 /// A decoder of pairs with its buffers. The weights of the predictor are among those of the model.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct PairDecoder {
     decoder: Decoder,

@@ -77,6 +77,7 @@ impl Architecture {
 }
 
 /// What a model answers.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Answer {
     /// A score for each of this many classes, per node.
@@ -86,6 +87,7 @@ pub enum Answer {
 }
 
 /// The dimensions of the data on which the shape of a model depends.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dimensions {
     /// Features per node, 0 for none.
@@ -109,6 +111,7 @@ impl Dimensions {
 }
 
 /// What turns an architecture into a model: its widths, its signal and what it answers.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// `d0`, the width of `F`.
@@ -155,6 +158,7 @@ impl Shape {
 }
 
 /// An architecture with its weights. Using it changes nothing, so one model serves many threads.
+#[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct Model {
     architecture: Architecture,
@@ -166,6 +170,7 @@ pub struct Model {
 }
 
 /// A model recorded over one graph, to be run many times.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Recording {
     tape: Tape,

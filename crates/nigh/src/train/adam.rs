@@ -10,6 +10,7 @@ const BETA_2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
 
 /// The state of the optimiser: first and second moments of every weight, in their order.
+#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adam {
     /// Steps taken.

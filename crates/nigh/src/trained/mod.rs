@@ -152,6 +152,7 @@ impl Trained {
     }
 
     /// The model.
+    #[doc(hidden)]
     pub fn model(&self) -> &Model {
         &self.model
     }
