@@ -197,7 +197,11 @@ fn skipped_lines_are_counted() {
 #[test]
 fn a_first_line_that_may_be_a_header_is_noted() {
     let said = exported(&[("edges.csv", "person_a,person_b\nann,bob\nbob,cid\n")], "").2;
-    assert!(said.contains("`person_a,person_b`, was read as an edge") && said.contains("--source"), "{said}");
+    assert!(
+        said.contains("`person_a,person_b`, was read as an edge")
+            && said.contains("name its columns as source and target"),
+        "{said}"
+    );
     let said = exported(&[("edges.csv", "ann,bob\nbob,cid\n")], "").2;
     assert!(!said.contains("was read as an edge"), "{said}");
 }

@@ -239,7 +239,7 @@ fn a_resampled_model_embeds_unseen_nodes_and_a_fixed_one_refuses_them() {
     assert!(result["test"].as_f64().unwrap() > 0.8, "{result}");
     let folder = trained("--refresh fixed");
     folder.write("strangers.txt", &strangers);
-    let says = ["has met none of the 32 nodes of strangers.txt", "--refresh resampled"];
+    let says = ["has met none of the 32 nodes of strangers.txt", "refresh = resampled"];
     folder.refuses("embed model strangers.txt --out vectors.csv", 1, &says);
     folder.refuses("evaluate model strangers.txt", 1, &says);
     folder.refuses("predict model strangers.txt --node hal7", 1, &says);
