@@ -68,6 +68,14 @@ impl TensorFile {
         self.tensors.insert(name.into(), Tensor { kind: N::KIND, shape: shape.to_vec(), bytes });
     }
 
+    /// Adds an array of one side, as long as there are numbers.
+    pub fn put_vector<N: TensorNumber>(&mut self, name: impl Into<String>, numbers: impl IntoIterator<Item = N>) {
+        let mut bytes = Vec::new();
+        numbers.into_iter().for_each(|number| number.append(&mut bytes));
+        let shape = vec![bytes.len() / size_of::<N>()];
+        self.tensors.insert(name.into(), Tensor { kind: N::KIND, shape, bytes });
+    }
+
     /// Removes an array of this type and returns its shape and numbers.
     pub fn take<N: TensorNumber>(&mut self, name: &str) -> Option<(Vec<usize>, Vec<N>)> {
         let tensor = self.tensors.remove(name)?;
@@ -138,7 +146,7 @@ mod tests {
     fn arrays_and_the_note_come_back_and_the_bytes_are_always_the_same() {
         let mut file = TensorFile::default().with_note("about", "three arrays");
         file.put("b", &[2, 2], [0.5f32, -1.0, f32::MIN_POSITIVE, 3.0]);
-        file.put("a", &[3], [1u32, 2, u32::MAX]);
+        file.put_vector("a", [1u32, 2, u32::MAX]);
         file.put("c", &[0], [0u64; 0]);
         let bytes = file.to_bytes();
         assert_eq!(bytes, file.to_bytes());

@@ -58,27 +58,27 @@ pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result
     let mut samples = Vec::new();
     for (number, sample) in dataset.samples.iter().enumerate() {
         let (offsets, neighbours, weights) = sample.graph.parts();
-        put(&mut arrays, format!("{number}/offsets"), offsets.iter().map(|&offset| offset as u64));
-        put(&mut arrays, format!("{number}/neighbours"), neighbours.iter().copied());
+        arrays.put_vector(format!("{number}/offsets"), offsets.iter().map(|&offset| offset as u64));
+        arrays.put_vector(format!("{number}/neighbours"), neighbours.iter().copied());
         if let Some(weights) = weights {
-            put(&mut arrays, format!("{number}/weights"), weights.iter().copied());
+            arrays.put_vector(format!("{number}/weights"), weights.iter().copied());
         }
         let features = match &sample.features {
             Features::Constant(_) => FeatureKind::Constant,
             Features::Dense(matrix) => {
-                put(&mut arrays, format!("{number}/features"), matrix.data().iter().copied());
+                arrays.put_vector(format!("{number}/features"), matrix.data().iter().copied());
                 FeatureKind::Dense(matrix.cols())
             }
             Features::Sparse(matrix) => {
                 let (offsets, columns, values) = matrix.parts();
-                put(&mut arrays, format!("{number}/feature-offsets"), offsets.iter().map(|&offset| offset as u64));
-                put(&mut arrays, format!("{number}/feature-columns"), columns.iter().copied());
-                put(&mut arrays, format!("{number}/feature-values"), values.iter().copied());
+                arrays.put_vector(format!("{number}/feature-offsets"), offsets.iter().map(|&offset| offset as u64));
+                arrays.put_vector(format!("{number}/feature-columns"), columns.iter().copied());
+                arrays.put_vector(format!("{number}/feature-values"), values.iter().copied());
                 FeatureKind::Sparse(matrix.cols())
             }
         };
         if let Some(labels) = &sample.labels {
-            put(&mut arrays, format!("{number}/labels"), labels.iter().map(|label| label.unwrap_or(NONE)));
+            arrays.put_vector(format!("{number}/labels"), labels.iter().map(|label| label.unwrap_or(NONE)));
         }
         let ids = match sample.ids.as_ref() {
             Ids::Numbers(_) => None,
@@ -89,14 +89,14 @@ pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result
     let given = dataset.fixed_split.as_ref().map(|given| match given {
         FixedSplit::Nodes(parts) => {
             for (part, nodes) in parts.iter().enumerate() {
-                put(&mut arrays, format!("given/{part}"), nodes.iter().copied());
+                arrays.put_vector(format!("given/{part}"), nodes.iter().copied());
             }
             FixedKind::Nodes
         }
         FixedSplit::Pairs(parts) => {
             for (part, pairs) in parts.iter().enumerate() {
-                put(&mut arrays, format!("given/{part}/positive"), pairs.positive.iter().flatten().copied());
-                put(&mut arrays, format!("given/{part}/negative"), pairs.negative.iter().flatten().copied());
+                arrays.put_vector(format!("given/{part}/positive"), pairs.positive.iter().flatten().copied());
+                arrays.put_vector(format!("given/{part}/negative"), pairs.negative.iter().flatten().copied());
             }
             FixedKind::Pairs
         }
@@ -194,12 +194,6 @@ pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
     };
     dataset.check().ok()?;
     Some(dataset)
-}
-
-/// Adds an array of one side.
-fn put<N: TensorNumber>(arrays: &mut TensorFile, name: String, numbers: impl IntoIterator<Item = N>) {
-    let numbers: Vec<N> = numbers.into_iter().collect();
-    arrays.put(name, &[numbers.len()], numbers);
 }
 
 fn take<N: TensorNumber>(arrays: &mut TensorFile, name: &str) -> Option<Vec<N>> {
