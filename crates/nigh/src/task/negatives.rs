@@ -255,6 +255,7 @@ pub(super) fn draw_once(
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::linalg::dispatch::testing::at_every_level;
     use crate::seeds::{Purpose, Seeds};
 
     fn stream(address: u64) -> Stream {
@@ -279,14 +280,19 @@ mod tests {
     }
 
     #[test]
-    fn many_pairs_at_once_are_those_of_their_numbers() {
+    fn many_pairs_at_once_are_those_of_their_numbers_at_every_level() {
         let graph = Arc::new(generate::communities(4, 10, 0.01, 1).graph);
         let every_other: Vec<u32> = (0..40).step_by(2).collect();
         for rule in [NegativeRule::Any, NegativeRule::NotLinked(graph.clone()), NegativeRule::NotListed(graph)] {
             for sampler in [PairSampler::new(40, rule.clone()), PairSampler::among(every_other.clone(), 40, rule)] {
-                let mut pairs = Vec::new();
-                sampler.draw(stream(1), 5003, &mut pairs);
-                assert!((0..).zip(&pairs).all(|(number, &pair)| pair == sampler.pair(stream(1), number)));
+                for (level, pairs) in at_every_level(|| {
+                    let mut pairs = Vec::new();
+                    sampler.draw(stream(1), 5003, &mut pairs);
+                    pairs
+                }) {
+                    let agree = (0..).zip(&pairs).all(|(number, &pair)| pair == sampler.pair(stream(1), number));
+                    assert!(agree, "{level:?}");
+                }
             }
         }
     }

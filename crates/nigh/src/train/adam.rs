@@ -70,6 +70,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
     use crate::seeds::Seeds;
 
     #[test]
@@ -85,5 +86,21 @@ mod tests {
         }
         let left = weights.entries()[0].value.data();
         assert!(left[1..].iter().all(|w| w.abs() < 1e-3), "{left:?}");
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        let wave = |at: usize| ((at * 37 % 101) as f32 - 50.0) * 0.01;
+        assert_same_bits_at_every_level(|| {
+            let mut weights = Weights::new(Seeds::new(0));
+            weights.declare("w", Matrix::from_fn(3, 37, |i, c| wave(37 * i + c)));
+            let mut adam = Adam::new(&weights);
+            for step in 1..4 {
+                let gradient = weights.entries_mut()[0].gradient.data_mut().iter_mut().enumerate();
+                gradient.for_each(|(at, g)| *g = wave(at * step + 5));
+                adam.step(&mut weights, 0.01, 5e-4);
+            }
+            weights.entries()[0].value.data().to_vec()
+        });
     }
 }
