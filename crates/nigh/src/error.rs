@@ -219,9 +219,31 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
-    /// The data do not allow what was requested.
-    #[error("{0}")]
-    Data(String),
+    /// A setting of the wrong type, as a line of a file has it.
+    #[error("`{written}`: {problem}")]
+    SettingValue {
+        /// The line.
+        written: String,
+        /// What would be right.
+        problem: String,
+    },
+    /// Edges, weights or an order of nodes that make no graph.
+    #[error(transparent)]
+    Graph(#[from] GraphProblem),
+    /// Features of another number of nodes.
+    #[error("features have {got} rows but the graph has {expected} nodes")]
+    FeatureRows {
+        /// Nodes of the graph.
+        expected: usize,
+        /// Rows of the features.
+        got: usize,
+    },
+    /// Offsets, columns and values that do not fit together.
+    #[error("these arrays are not a sparse matrix")]
+    NotSparse,
+    /// An architecture without an output per class.
+    #[error("this model does not classify nodes; take smp-linear")]
+    CannotClassify,
     /// A download that failed.
     #[error("{address}: {problem}; {remedy}")]
     Fetch {
@@ -239,6 +261,61 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
+    },
+}
+
+/// Why edges make no graph.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphProblem {
+    /// Edges and weights of different lengths.
+    #[error("{edges} edges come with {weights} weights")]
+    WeightCount {
+        /// Number of edges.
+        edges: usize,
+        /// Number of weights.
+        weights: usize,
+    },
+    /// A weight that is not a positive number.
+    #[error("edge {edge} has weight {weight}; a weight must be a positive number")]
+    Weight {
+        /// The number of the edge.
+        edge: usize,
+        /// Its weight.
+        weight: f32,
+    },
+    /// An edge to a node that is not there.
+    #[error("edge {}-{} names a node beyond the {num_nodes} nodes of the graph", edge[0], edge[1])]
+    UnknownEnd {
+        /// The edge.
+        edge: [u32; 2],
+        /// Nodes of the graph.
+        num_nodes: usize,
+    },
+    /// More nodes than ids have bits for.
+    #[error("{num_nodes} nodes are more than 31-bit ids can number")]
+    TooManyNodes {
+        /// Nodes of the graph.
+        num_nodes: usize,
+    },
+    /// Arrays of a file that are no symmetric adjacency lists.
+    #[error("these arrays are not an undirected graph")]
+    NotUndirected,
+    /// An order of nodes with an entry that is no node, or not for the first time.
+    #[error("entry {entry} of the order, {node}, is unknown or repeated")]
+    OrderEntry {
+        /// The entry, counted from zero.
+        entry: usize,
+        /// The node it names.
+        node: u32,
+    },
+    /// An order of other nodes than the graph has.
+    #[error("the order has {entries} entries but the graph has {num_nodes} nodes")]
+    OrderLength {
+        /// Entries of the order.
+        entries: usize,
+        /// Nodes of the graph.
+        num_nodes: usize,
     },
 }
 

@@ -65,7 +65,7 @@ mod training;
 pub use nigh_formats as formats;
 
 pub use dataset::{Dataset, Features, Ids, Sample};
-pub use error::{Error, Result, SplitProblem, nearest};
+pub use error::{Error, GraphProblem, Result, SplitProblem, nearest};
 pub use graph::{Graph, Operator};
 pub use linalg::{Matrix, SparseMatrix, Storage, StorageError};
 pub use metric::Metric;

@@ -31,7 +31,7 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
     let dataset = load(&options.data, quiet)?;
     let [sample] = &dataset.samples[..] else {
         let count = dataset.samples.len();
-        return Err(Error::Data(format!("{} has {count} graphs; expected one", dataset.name)).into());
+        return Err(Error::SeveralGraphs { count }.into());
     };
     let graph = &sample.graph;
     let operator = Operator::symmetric(graph.clone());

@@ -5,7 +5,7 @@
 //! rows of a bucket fit the cache of a core, where they are counted, filled, sorted and cleaned.
 
 use super::{Cleaning, Graph};
-use crate::error::{Error, Result};
+use crate::error::{GraphProblem, Result};
 use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::sort::sort_rows;
 use rayon::prelude::*;
@@ -166,7 +166,7 @@ pub(crate) fn build_mentioned(edges: Vec<Edges>) -> Result<(Graph, Cleaning, Vec
 /// As `build`; also returns for each node whether an edge mentions it.
 fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning, Vec<bool>)> {
     if num_nodes > Edges::LIMIT {
-        return Err(Error::Data(format!("{num_nodes} nodes are more than 31-bit ids can number")));
+        return Err(GraphProblem::TooManyNodes { num_nodes }.into());
     }
     let weighted = edges.iter().any(|edges| edges.weighted);
     let num_buckets = num_nodes.div_ceil(ROWS).max(edges.iter().map(|edges| edges.buckets.len()).max().unwrap_or(0));

@@ -16,7 +16,7 @@ pub(crate) use hop::{HopBuffers, apply_hops};
 pub use operator::Operator;
 pub(crate) use walk::Walker;
 
-use crate::error::{Error, Result};
+use crate::error::{GraphProblem, Result};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -73,11 +73,10 @@ impl Graph {
     /// both directions is the same as listing one.
     pub fn from_weighted_edges(num_nodes: usize, edges: &[[u32; 2]], weights: &[f32]) -> Result<(Graph, Cleaning)> {
         if edges.len() != weights.len() {
-            return Err(Error::Data(format!("{} edges come with {} weights", edges.len(), weights.len())));
+            return Err(GraphProblem::WeightCount { edges: edges.len(), weights: weights.len() }.into());
         }
         if let Some(at) = weights.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
-            let problem = format!("edge {at} has weight {}; a weight must be a positive number", weights[at]);
-            return Err(Error::Data(problem));
+            return Err(GraphProblem::Weight { edge: at, weight: weights[at] }.into());
         }
         Graph::build(num_nodes, edges, Some(weights))
     }
@@ -85,7 +84,7 @@ impl Graph {
     fn build(num_nodes: usize, edges: &[[u32; 2]], weights: Option<&[f32]>) -> Result<(Graph, Cleaning)> {
         let beyond = |edge: &&[u32; 2]| edge.iter().any(|&end| end as usize >= num_nodes);
         if let Some([a, b]) = edges.iter().find(beyond) {
-            return Err(Error::Data(format!("edge {a}-{b} names a node beyond the {num_nodes} nodes of the graph")));
+            return Err(GraphProblem::UnknownEnd { edge: [*a, *b], num_nodes }.into());
         }
         let share = edges.len().div_ceil(rayon::current_num_threads()).max(1 << 14);
         let shared = |(number, edges): (usize, &[[u32; 2]])| {
@@ -123,7 +122,7 @@ impl Graph {
             ordered && row.iter().all(|&j| j as usize != i && graph.has_edge(j, i as u32))
         };
         if !fits || !(0..graph.num_nodes()).all(row_fits) {
-            return Err(Error::Data("these arrays are not an undirected graph".into()));
+            return Err(GraphProblem::NotUndirected.into());
         }
         Ok(graph)
     }
@@ -210,12 +209,12 @@ impl Graph {
         let mut position = vec![u32::MAX; n];
         for (new, &old) in order.iter().enumerate() {
             if old as usize >= n || position[old as usize] != u32::MAX {
-                return Err(Error::Data(format!("entry {new} of the order, {old}, is unknown or repeated")));
+                return Err(GraphProblem::OrderEntry { entry: new, node: old }.into());
             }
             position[old as usize] = new as u32;
         }
         if order.len() != n {
-            return Err(Error::Data(format!("the order has {} entries but the graph has {n} nodes", order.len())));
+            return Err(GraphProblem::OrderLength { entries: order.len(), num_nodes: n }.into());
         }
         let moved = |[a, b]: [u32; 2]| [position[a as usize], position[b as usize]];
         let edges: Vec<_> = self.edges().map(moved).collect();

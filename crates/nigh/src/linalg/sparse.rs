@@ -52,7 +52,7 @@ impl SparseMatrix {
             && by_row.indices.iter().all(|&column| (column as usize) < cols)
             && offsets.windows(2).all(|row| by_row.indices[row[0]..row[1]].is_sorted_by(|a, b| a < b));
         if !fits {
-            return Err(Error::Data("these arrays are not a sparse matrix".into()));
+            return Err(Error::NotSparse);
         }
         Ok(SparseMatrix { by_col: by_row.transposed(cols), by_row })
     }

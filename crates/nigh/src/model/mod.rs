@@ -183,7 +183,7 @@ impl Model {
     /// A model at its random start, which follows from `seeds`.
     pub fn build(architecture: Architecture, shape: Shape, seeds: Seeds) -> Result<Model> {
         if shape.num_classes().is_some() && !architecture.can_classify() {
-            return Err(Error::Data("this model does not classify nodes; take smp-linear".into()));
+            return Err(Error::CannotClassify);
         }
         let mut weights = Weights::new(seeds);
         let mut access = WeightAccess::Declare(&mut weights);

@@ -27,7 +27,7 @@ impl View {
         let graph = graph.into();
         if features.rows() != graph.num_nodes() {
             let (got, expected) = (features.rows(), graph.num_nodes());
-            return Err(Error::Data(format!("features have {got} rows but the graph has {expected} nodes")));
+            return Err(Error::FeatureRows { expected, got });
         }
         let addresses = (0..graph.num_nodes() as u32).collect();
         Ok(View { operator: Operator::symmetric(graph), features, addresses, graph: 0 })

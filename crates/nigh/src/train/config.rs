@@ -129,9 +129,10 @@ impl Config {
         }
         let read = |table: toml::Table| {
             let written = table.to_string();
-            table
-                .try_into::<Config>()
-                .map_err(|error| Error::Data(format!("`{}`: {}", written.trim(), in_words(error.message()))))
+            table.try_into::<Config>().map_err(|error| Error::SettingValue {
+                written: written.trim().to_string(),
+                problem: in_words(error.message()),
+            })
         };
         // One by one first, so that what is wrong is shown alone.
         let mut alone = table.iter().map(|(key, value)| toml::Table::from_iter([(key.clone(), value.clone())]));
