@@ -69,9 +69,9 @@ pub use error::{Error, GraphProblem, Result, SplitProblem, nearest};
 pub use graph::{Graph, Operator};
 pub use linalg::{Matrix, SparseMatrix, Storage, StorageError};
 pub use metric::Metric;
-pub use model::Decoder;
 #[doc(hidden)]
-pub use model::{Model, View};
+pub use model::Model;
+pub use model::{Decoder, View};
 pub use names::Auto;
 pub use seeds::{Purpose, Seeds};
 pub use source::{Node2Vec, Refresh, Signal, SignalScale, Source, estimate};

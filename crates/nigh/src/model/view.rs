@@ -7,7 +7,6 @@ use crate::linalg::Matrix;
 use std::sync::Arc;
 
 /// A graph with its features, and the address of each node.
-#[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct View {
     /// `Ã` of the visible edges.

@@ -54,7 +54,6 @@ fn fixed(sample: &Sample, parts: &[FixedPairs; 2], settings: &SplitSettings) -> 
 }
 
 /// The three parts of one graph.
-#[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct GraphParts {
     /// To learn from.
@@ -67,7 +66,6 @@ pub struct GraphParts {
 
 /// The three parts of one graph for a given division of its edges, of which there must be non-edges: all of the parts see
 /// the training edges alone.
-#[doc(hidden)]
 pub fn hold_out(
     sample: &Sample,
     number: u64,
