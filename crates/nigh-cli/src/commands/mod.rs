@@ -115,7 +115,16 @@ fn load(data: &Data, quiet: bool) -> Result<Dataset> {
 /// Notes on stderr, apart from the results on stdout.
 fn print_notes(notes: &[String], quiet: bool) {
     if !quiet {
-        notes.iter().for_each(|note| progress::print_line(&format!("note: {note}")));
+        notes.iter().for_each(|note| progress::print_line(&format!("note: {note}{}", options_of(note))));
+    }
+}
+
+/// The options that do what a note of the library suggests.
+fn options_of(note: &str) -> &'static str {
+    match note {
+        _ if note.ends_with("name its columns as source and target") => " (--source, --target)",
+        _ if note.ends_with("one can be named as the weight") => " (--weight)",
+        _ => "",
     }
 }
 
