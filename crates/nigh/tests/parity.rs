@@ -6,6 +6,7 @@ use nigh::metric::{ClassMetric, PairMetric};
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Answer, Architecture, Head, Recording, Scoring, Shape};
+use nigh::ops::pairs::{PairLoss, Scale};
 use nigh::ops::softmax;
 use nigh::tape::{Var, Weight};
 use nigh::train::Adam;
@@ -83,7 +84,7 @@ fn every_encoder_gives_what_pytorch_geometric_gives_for_dense_and_for_sparse_fea
 fn the_cosine_loss_and_its_gradients_are_those_of_pytorch_for_every_encoder() {
     for (case, mut model) in every_encoder() {
         for view in case.views() {
-            let (mut recording, mut decoder) = (model.record(&view), case.cosine(&model));
+            let (mut recording, mut decoder) = (model.record(&view), case.cosine());
             let loss = case.learn_pairs(&mut model, &mut recording, &mut decoder);
             case.check(&[loss as f32], &case.fixture["loss"], "loss");
             case.check_weights(&model, &case.fixture["loss_gradients"], |weight| &weight.gradient);
@@ -96,7 +97,7 @@ fn steps_of_adam_lead_where_those_of_pytorch_lead_for_every_encoder() {
     for (case, mut model) in every_encoder() {
         let adam = &case.fixture["adam"];
         let setting = |name: &str| adam[name].as_f64().unwrap() as f32;
-        let (mut recording, mut decoder) = (model.record(&case.views()[0]), case.cosine(&model));
+        let (mut recording, mut decoder) = (model.record(&case.views()[0]), case.cosine());
         let mut optimiser = Adam::new(&model.weights);
         for _ in 0..adam["steps"].as_u64().unwrap() {
             case.learn_pairs(&mut model, &mut recording, &mut decoder);
@@ -268,10 +269,13 @@ impl Layer {
     /// A model with the weights of the file, and no others.
     fn model(&self, architecture: Architecture, width: usize) -> Model {
         let num_features = self.views()[0].features.cols();
-        // Without a head the last layer is as wide as the output; hidden layers have their own width.
-        let outputs = matrix(&self.fixture["output"]).cols();
-        let width = if architecture.head == Head::Identity { outputs } else { width };
         let shape = Shape { num_features, num_ids: self.num_nodes(), width, signal_dim: 4, ..Shape::default() };
+        // The last layer is as wide as the output, for classes or, where there are none, because hidden layers are.
+        let answer = match architecture.can_classify() {
+            true => Answer::Classes(matrix(&self.fixture["output"]).cols()),
+            false => shape.answer,
+        };
+        let shape = Shape { answer, ..shape };
         let mut model = Model::build(architecture, shape, Seeds::new(0)).unwrap();
         assert_eq!(model.weights.entries().len(), self.names().count(), "every weight of {} is given", self.name);
         self.set_weights(&mut model);
@@ -292,20 +296,19 @@ impl Layer {
         }
     }
 
-    fn cosine(&self, model: &Model) -> PairDecoder {
-        let mut decoder = PairDecoder::new(model).expect("a model that scores pairs");
-        decoder.set_positives(self.num_nodes(), &pairs(&self.fixture["positive"]));
-        decoder
+    fn cosine(&self) -> PairLoss {
+        let mut loss = PairLoss::default();
+        loss.positive.rebuild(self.num_nodes(), &pairs(&self.fixture["positive"]));
+        loss.negative.rebuild(self.num_nodes(), &pairs(&self.fixture["negative"]));
+        loss
     }
 
-    /// Loss over the pairs of the file, its gradients left with the weights.
-    fn learn_pairs(&self, model: &mut Model, recording: &mut Recording, decoder: &mut PairDecoder) -> f64 {
+    /// Loss over the pairs of the file; its gradients are left with the weights.
+    fn learn_pairs(&self, model: &mut Model, recording: &mut Recording, cosine: &mut PairLoss) -> f64 {
         model.weights.clear_gradients();
-        let pass = recording.train(model, 0);
+        recording.train(model, 0);
         let (h, gradient) = recording.representation_and_gradient();
-        let negative = pairs(&self.fixture["negative"]);
-        decoder.set_negatives(h.rows(), &negative);
-        let loss = decoder.loss(h, &mut model.weights, &pass, gradient);
+        let loss = cosine.loss(h, Scale::Unit, gradient);
         recording.backward(model);
         loss
     }
