@@ -75,7 +75,7 @@ impl Node2Vec {
     /// `progress` is called with the number of walks learned from, and of all walks.
     ///
     /// ```
-    /// use nigh::{Graph, Seeds, source::Node2Vec};
+    /// use nigh::{Graph, Node2Vec, Seeds};
     /// let (graph, _) = Graph::from_edges(4, &[[0, 1], [2, 3]])?;
     /// let vectors = Node2Vec::default().vectors(&graph, 8, Seeds::new(1), &mut |_, _| {});
     /// assert_eq!(vectors.shape(), [4, 8]);
