@@ -28,7 +28,7 @@ pub fn all() -> Vec<Model> {
         }
     });
     let models: Vec<Model> = models.collect();
-    assert_eq!(models.len(), 20);
+    assert_eq!(models.len(), nigh::model::catalog::MODELS.len());
     models
 }
 
