@@ -67,7 +67,7 @@ impl GzipLine<'_> {
     }
 }
 
-/// Decompresses at most so many bytes.
+/// Decompresses at most this many bytes.
 struct BoundedGzip {
     decoder: MultiGzDecoder<BufReader<Box<dyn ReadSeek>>>,
     packed: u64,

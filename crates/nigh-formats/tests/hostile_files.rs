@@ -139,7 +139,7 @@ fn numbers(fields: &[(u8, i64)]) -> Vec<u8> {
     fields.iter().flat_map(|&(step, value)| [vec![step << 4 | 6], number(value)].concat()).collect()
 }
 
-/// A column called `a` of this type, or with so many children.
+/// A column called `a` of this type, or with this many children.
 fn element(kind: Option<i64>, children: i64) -> Vec<u8> {
     let kind = kind.map_or(vec![], |kind| numbers(&[(1, kind)]));
     let repetition = numbers(&[(if kind.is_empty() { 3 } else { 2 }, 0)]);

@@ -21,11 +21,11 @@ proptest! {
     })]
 
     #[test]
-    fn every_edge_is_asked_about_in_one_part_and_each_part_has_its_share(
+    fn every_edge_is_in_one_part_and_each_part_has_its_fraction(
         graph in graphs(), valid in 0.05f32..0.4, test in 0.05f32..0.4, seed: u64,
     ) {
         let dataset = Dataset::from_graph("random", graph.clone());
-        let config = Config { valid_fraction: valid, test_fraction: test, ..asking(Task::LinkPrediction) };
+        let config = Config { valid_fraction: valid, test_fraction: test, ..with_task(Task::LinkPrediction) };
         let split = split(&dataset, &config, seed).unwrap();
         let parts = [&split.train, &split.valid, &split.test].map(|parts| positive(only(parts)));
         let mut asked = parts.concat();
@@ -43,7 +43,7 @@ proptest! {
     #[test]
     fn every_part_sees_the_training_edges_and_no_other(graph in weighted_graphs(), seed: u64) {
         let dataset = Dataset::from_graph("random", graph.clone());
-        let split = split(&dataset, &asking(Task::LinkPrediction), seed).unwrap();
+        let split = split(&dataset, &with_task(Task::LinkPrediction), seed).unwrap();
         let visible = graph.with_edges(positive(only(&split.train)));
         for part in [&split.train, &split.valid, &split.test] {
             prop_assert_eq!(only(part).view.graph(), &visible);
@@ -56,7 +56,7 @@ proptest! {
     fn exact_negatives_are_distinct_and_never_an_edge(graph in graphs(), seed: u64) {
         let dataset = Dataset::from_graph("random", graph.clone());
         for task in [Task::LinkPrediction, Task::GraphReconstruction] {
-            let split = split(&dataset, &asking(task), seed).unwrap();
+            let split = split(&dataset, &with_task(task), seed).unwrap();
             for part in [only(&split.valid), only(&split.test)] {
                 let negative = negative(part);
                 let distinct: BTreeSet<[u32; 2]> = negative.iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
@@ -73,7 +73,7 @@ proptest! {
         graph in graphs(), seed: u64,
     ) {
         let dataset = Dataset::from_graph("random", graph.clone());
-        let split = split(&dataset, &asking(Task::LinkPrediction), seed).unwrap();
+        let split = split(&dataset, &with_task(Task::LinkPrediction), seed).unwrap();
         let part = only(&split.train);
         let drawn = drawn(part, seed, 2_000);
         prop_assert!(drawn.iter().all(|&[a, b]| a != b && !part.view.graph().has_edge(a, b)));
@@ -86,7 +86,7 @@ proptest! {
     #[test]
     fn loose_negatives_are_two_nodes_not_listed_as_an_edge_in_that_order(graph in graphs(), seed: u64) {
         let dataset = Dataset::from_graph("random", graph.clone());
-        let config = Config { protocol: Protocol::Published, ..asking(Task::LinkPrediction) };
+        let config = Config { protocol: Protocol::Published, ..with_task(Task::LinkPrediction) };
         let split = split(&dataset, &config, seed).unwrap();
         for part in [only(&split.valid), only(&split.test)] {
             prop_assert_eq!(negative(part).len(), positive(part).len());
@@ -100,7 +100,7 @@ proptest! {
         prop_assume!(sample.graph.num_edges() >= 10 && sample.graph.num_non_edges() >= 10);
         let dataset = dataset(vec![sample]);
         for &task in Task::ALL {
-            let digest = |seed| split(&dataset, &asking(task), seed).unwrap().digest;
+            let digest = |seed| split(&dataset, &with_task(task), seed).unwrap().digest;
             prop_assert_eq!(digest(seed), digest(seed), "{}", task);
             prop_assert_ne!(digest(seed), digest(seed ^ 1), "{}", task);
         }
@@ -110,7 +110,7 @@ proptest! {
     fn shares_of_labelled_nodes_are_disjoint_and_complete(sample in labelled(12..24), seed: u64) {
         let labels = sample.labels.clone().unwrap();
         let graph = sample.graph.clone();
-        let split = split(&dataset(vec![sample]), &asking(Task::NodeClassification), seed).unwrap();
+        let split = split(&dataset(vec![sample]), &with_task(Task::NodeClassification), seed).unwrap();
         let parts = [&split.train, &split.valid, &split.test].map(|parts| only(parts));
         let mut asked = Vec::new();
         for part in parts {
@@ -126,9 +126,9 @@ proptest! {
     }
 
     #[test]
-    fn pairs_of_like_nodes_are_asked_about_once_and_negatives_are_unlike(sample in labelled(8..20), seed: u64) {
+    fn pairs_of_like_nodes_are_in_one_part_and_negatives_are_unlike(sample in labelled(8..20), seed: u64) {
         let (labels, graph) = (sample.labels.clone().unwrap(), sample.graph.clone());
-        let split = split(&dataset(vec![sample]), &asking(Task::PairwiseNodeClassification), seed).unwrap();
+        let split = split(&dataset(vec![sample]), &with_task(Task::PairwiseNodeClassification), seed).unwrap();
         let parts = [&split.train, &split.valid, &split.test].map(|parts| only(parts));
         let mut asked: Vec<[u32; 2]> = parts.iter().flat_map(|part| positive(part)).copied().collect();
         asked.sort_unstable();
@@ -151,7 +151,7 @@ proptest! {
         let (labels, num_edges) = (sample.labels.clone().unwrap(), sample.graph.num_edges());
         let config = Config {
             same_label_pairs: Auto::Is(SameLabelPairs::Sampled),
-            ..asking(Task::PairwiseNodeClassification)
+            ..with_task(Task::PairwiseNodeClassification)
         };
         let split = split(&dataset(vec![sample]), &config, seed).unwrap();
         let parts = [&split.train, &split.valid, &split.test].map(|parts| positive(only(parts)));
@@ -167,11 +167,11 @@ proptest! {
     }
 
     #[test]
-    fn reconstruction_sees_every_edge_asks_about_every_edge_and_leaves_features_out(
+    fn reconstruction_sees_and_evaluates_every_edge_and_leaves_features_out(
         sample in labelled(6..20), seed: u64,
     ) {
         let graph = sample.graph.clone();
-        let split = split(&dataset(vec![sample]), &asking(Task::GraphReconstruction), seed).unwrap();
+        let split = split(&dataset(vec![sample]), &with_task(Task::GraphReconstruction), seed).unwrap();
         for part in [only(&split.train), only(&split.valid), only(&split.test)] {
             prop_assert_eq!(part.view.graph(), graph.as_ref());
             prop_assert_eq!(positive(part), &graph.edges().collect::<Vec<_>>()[..]);
@@ -192,7 +192,7 @@ fn the_papers_graphs_are_split_by_so_many_nodes_per_class() {
         let dataset = Dataset::built_in(name).unwrap();
         let labels = dataset.samples[0].labels.clone().unwrap();
         for seed in 0..5 {
-            let split = split(&dataset, &asking(Task::NodeClassification), seed).unwrap();
+            let split = split(&dataset, &with_task(Task::NodeClassification), seed).unwrap();
             let parts = [&split.train, &split.valid, &split.test].map(|parts| labelled_nodes(only(parts)));
             let distinct: BTreeSet<u32> = parts.iter().flat_map(|(nodes, _)| *nodes).copied().collect();
             assert_eq!(distinct.len(), parts.iter().map(|part| part.0.len()).sum::<usize>(), "{name}: disjoint");
@@ -215,7 +215,7 @@ fn of_several_graphs_each_stands_in_exactly_one_part() {
     for task in INDUCTIVE {
         let mut first_graphs = BTreeSet::new();
         for seed in 0..20 {
-            let split = split(&dataset, &asking(task), seed).unwrap();
+            let split = split(&dataset, &with_task(task), seed).unwrap();
             let parts = [&split.train, &split.valid, &split.test];
             assert_eq!(parts.map(Vec::len), [5, 1, 1], "{task}");
             let mut graphs: Vec<u64> = parts.into_iter().flatten().map(|part| part.view.graph).collect();
@@ -228,9 +228,9 @@ fn of_several_graphs_each_stands_in_exactly_one_part() {
 }
 
 #[test]
-fn link_prediction_on_several_graphs_asks_about_one_part_of_each_and_sees_its_training_edges() {
+fn link_prediction_on_several_graphs_has_one_part_of_each_and_sees_its_training_edges() {
     let dataset = seven_graphs();
-    let split = split(&dataset, &asking(Task::LinkPrediction), 3).unwrap();
+    let split = split(&dataset, &with_task(Task::LinkPrediction), 3).unwrap();
     for part in &split.train {
         // What training asks about is what it sees: the other fifth of the edges is gone.
         let seen: Vec<_> = part.view.graph().edges().collect();
@@ -250,16 +250,16 @@ fn link_prediction_on_several_graphs_asks_about_one_part_of_each_and_sees_its_tr
 }
 
 #[test]
-fn classification_on_several_graphs_sees_and_asks_about_whole_graphs() {
+fn classification_on_several_graphs_sees_and_labels_whole_graphs() {
     let dataset = seven_graphs();
     for task in [Task::NodeClassification, Task::PairwiseNodeClassification] {
-        let split = split(&dataset, &asking(task), 3).unwrap();
+        let split = split(&dataset, &with_task(task), 3).unwrap();
         for part in split.train.iter().chain(&split.valid).chain(&split.test) {
             let sample = &dataset.samples[part.view.graph as usize];
             let labels = sample.labels.as_ref().unwrap();
             let like = |pair: &[u32; 2]| labels[pair[0] as usize] == labels[pair[1] as usize];
             assert_eq!(part.view.graph(), sample.graph.as_ref());
-            if task.asks_pairs() {
+            if task.is_about_pairs() {
                 assert!(!positive(part).is_empty() && positive(part).iter().all(like));
             } else {
                 let (nodes, asked) = labelled_nodes(part);
@@ -267,7 +267,7 @@ fn classification_on_several_graphs_sees_and_asks_about_whole_graphs() {
                 assert!(asked.iter().zip(labels.iter()).all(|(&asked, &label)| Some(asked) == label));
             }
         }
-        for part in split.valid.iter().chain(&split.test).filter(|_| task.asks_pairs()) {
+        for part in split.valid.iter().chain(&split.test).filter(|_| task.is_about_pairs()) {
             let labels = dataset.samples[part.view.graph as usize].labels.as_ref().unwrap();
             assert!(negative(part).iter().all(|&[a, b]| labels[a as usize] != labels[b as usize]));
         }
@@ -278,7 +278,7 @@ fn classification_on_several_graphs_sees_and_asks_about_whole_graphs() {
 fn several_graphs_resample_their_signal_and_can_be_learnt_from() {
     let dataset = seven_graphs();
     for task in INDUCTIVE {
-        let config = Config { epochs: 4, evaluate_every: 2, repeats: 1, ..asking(task) };
+        let config = Config { epochs: 4, evaluate_every: 2, repeats: 1, ..with_task(task) };
         let resolved = config.clone().resolve(&dataset).unwrap();
         assert_eq!(resolved.refresh, Refresh::Resampled);
         let trained = Training::new(&dataset, config.clone()).unwrap().run().unwrap();
@@ -287,13 +287,13 @@ fn several_graphs_resample_their_signal_and_can_be_learnt_from() {
         assert!(run.curve.iter().all(|look| look.loss.is_finite() && (0.0..=1.0).contains(&look.test)), "{task}");
     }
     let alone = dataset_of(&dataset.samples[..1]);
-    assert_eq!(asking(Task::LinkPrediction).resolve(&alone).unwrap().refresh, Refresh::Fixed);
+    assert_eq!(with_task(Task::LinkPrediction).resolve(&alone).unwrap().refresh, Refresh::Fixed);
 }
 
 #[test]
 fn a_graph_too_small_for_its_task_is_refused_with_the_reason() {
     let plain = |n, edges: &[[u32; 2]]| Dataset::from_graph("small", Graph::from_edges(n, edges).unwrap().0);
-    let refusal = |dataset: &Dataset, task| split(dataset, &asking(task), 1).unwrap_err().to_string();
+    let refusal = |dataset: &Dataset, task| split(dataset, &with_task(task), 1).unwrap_err().to_string();
 
     let two_edges = refusal(&plain(4, &[[0, 1], [1, 2]]), Task::LinkPrediction);
     assert_eq!(two_edges, "small: 2 edges can't be split into training, validation and test; at least 3 are needed");
@@ -326,7 +326,7 @@ fn a_graph_too_small_for_its_task_is_refused_with_the_reason() {
 #[test]
 fn a_graph_without_any_edge_is_refused_by_reconstruction() {
     let dataset = Dataset::from_graph("empty", Graph::from_edges(4, &[]).unwrap().0);
-    let error = split(&dataset, &asking(Task::GraphReconstruction), 1).map(|split| split.digest);
+    let error = split(&dataset, &with_task(Task::GraphReconstruction), 1).map(|split| split.digest);
     let error = error.expect_err("nothing to ask about").to_string();
     assert!(error.contains("edge"), "{error}");
 }
@@ -343,7 +343,7 @@ fn data_that_do_not_fit_together_are_refused_on_input() {
         ("no graph at all", dataset_of(&[]), Task::ALL),
     ] {
         for &task in tasks {
-            let config = Config { epochs: 1, evaluate_every: 1, repeats: 1, ..asking(task) };
+            let config = Config { epochs: 1, evaluate_every: 1, repeats: 1, ..with_task(task) };
             let trained = Training::new(&dataset, config).and_then(Training::run);
             assert!(trained.is_err(), "{what}, {task}");
         }
@@ -355,7 +355,7 @@ fn a_split_that_comes_with_the_data_is_kept() {
     let mut dataset = dataset_of(&seven_graphs().samples[..1]);
     let nodes = [vec![0, 1, 2], vec![5, 4], vec![9]];
     dataset.fixed_split = Some(FixedSplit::Nodes(nodes.clone()));
-    let by_nodes = split(&dataset, &asking(Task::NodeClassification), 1).unwrap();
+    let by_nodes = split(&dataset, &with_task(Task::NodeClassification), 1).unwrap();
     for (part, mut nodes) in [&by_nodes.train, &by_nodes.valid, &by_nodes.test].into_iter().zip(nodes) {
         nodes.sort_unstable();
         let labels: Vec<u32> = nodes.iter().map(|node| node % 2).collect();
@@ -365,7 +365,7 @@ fn a_split_that_comes_with_the_data_is_kept() {
     let pairs = |positive, negative| FixedPairs { positive: vec![positive], negative: vec![negative, [9, 0]] };
     let held_out = [pairs([0, 5], [1, 6]), pairs([2, 7], [3, 8])];
     dataset.fixed_split = Some(FixedSplit::Pairs(held_out.clone()));
-    let by_pairs = split(&dataset, &asking(Task::LinkPrediction), 1).unwrap();
+    let by_pairs = split(&dataset, &with_task(Task::LinkPrediction), 1).unwrap();
     let whole = &dataset.samples[0].graph;
     assert_eq!(positive(only(&by_pairs.train)), whole.edges().collect::<Vec<_>>());
     for (part, asked) in [&by_pairs.valid, &by_pairs.test].into_iter().zip(&held_out) {
@@ -374,7 +374,7 @@ fn a_split_that_comes_with_the_data_is_kept() {
     }
 
     let paper_defaults = PaperDefaults { graphs: Some([3, 2, 2]), ..PaperDefaults::default() };
-    let by_graphs = split(&Dataset { paper_defaults, ..seven_graphs() }, &asking(Task::LinkPrediction), 1).unwrap();
+    let by_graphs = split(&Dataset { paper_defaults, ..seven_graphs() }, &with_task(Task::LinkPrediction), 1).unwrap();
     assert_eq!([by_graphs.train.len(), by_graphs.valid.len(), by_graphs.test.len()], [3, 2, 2]);
 }
 
@@ -382,7 +382,7 @@ fn a_split_that_comes_with_the_data_is_kept() {
 fn two_graphs_are_too_few_to_split_by_graph() {
     let dataset = dataset_of(&seven_graphs().samples[..2]);
     for task in INDUCTIVE {
-        let error = split(&dataset, &asking(task), 1).unwrap_err().to_string();
+        let error = split(&dataset, &with_task(task), 1).unwrap_err().to_string();
         assert!(error.contains("2 graphs can't be split"), "{task}: {error}");
     }
 }
@@ -461,7 +461,7 @@ fn with_label(dataset: &Dataset, graph: usize, label: Option<u32>) -> Dataset {
 }
 
 /// The defaults, hence exact negatives.
-fn asking(task: Task) -> Config {
+fn with_task(task: Task) -> Config {
     Config { task, ..Config::default() }
 }
 

@@ -13,13 +13,13 @@ use std::path::Path;
 pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     let trained = Trained::load(&options.model)?;
     let task = trained.config.task;
-    if task.asks_pairs() && options.pairs.is_none() && options.node.is_none() {
+    if task.is_about_pairs() && options.pairs.is_none() && options.node.is_none() {
         return Err(WrongUsage(format!("a {task} model needs --pairs FILE or --node ID")).into());
     }
-    if !task.asks_pairs() && (options.pairs.is_some() || options.node.is_some()) {
+    if !task.is_about_pairs() && (options.pairs.is_some() || options.node.is_some()) {
         return Err(WrongUsage(format!("a {task} model predicts labels; leave out --pairs and --node")).into());
     }
-    if !task.asks_pairs() && options.in_graph.is_some() {
+    if !task.is_about_pairs() && options.in_graph.is_some() {
         return Err(
             WrongUsage(format!("a {task} model classifies the nodes of all graphs; leave out --in-graph")).into()
         );

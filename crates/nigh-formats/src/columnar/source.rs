@@ -53,7 +53,7 @@ impl Budget {
         Budget { length, left: length.saturating_mul(GROWTH).saturating_add(GROWTH_FREE) }
     }
 
-    /// To be called before so many bytes of values are allocated.
+    /// To be called before this many bytes of values are allocated.
     pub fn spend(&mut self, bytes: u64) -> Parsed<()> {
         self.left = self.left.checked_sub(bytes).ok_or_else(|| {
             format!("claims more values than {GROWTH} times its length of {} bytes; that is a bomb", self.length)

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_header_is_told_apart() {
+    fn errors_distinguish_broken_headers() {
         assert_eq!(message(b""), "ends within its first bytes, which should be 8 bytes and is 0");
         assert_eq!(message(b"PK\x03\x04 no array"), "is not a .npy array: it does not start with \\x93NUMPY");
         assert_eq!(message(b"\x93NUMPY\x04\0\x01\0"), ".npy version 4 is unknown; versions are 1, 2 and 3");

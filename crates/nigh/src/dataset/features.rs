@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// `F`, one row per node.
 #[derive(Debug, Clone)]
 pub enum Features {
-    /// No features: the constant 1 for so many nodes.
+    /// No features: the constant 1 for this many nodes.
     Constant(usize),
     /// Mostly numbers.
     Dense(Arc<Matrix>),

@@ -158,7 +158,7 @@ impl Interner {
         }
     }
 
-    /// Makes room for so many more names.
+    /// Makes room for this many more names.
     fn grow_for(&mut self, more: usize) {
         if (self.names.len() + more) * 2 <= self.slots.len() {
             return;

@@ -68,7 +68,7 @@ struct Spare {
 
 impl Closest {
     /// Draws the sets of a graph and finds their members within two hops of every node; keeps its storage. `addresses[u]`
-    /// is the address of node `u`, and no two nodes share one. With `at_most`, there are at most so many sizes, and so many
+    /// is the address of node `u`, and no two nodes share one. With `at_most`, there are at most this many sizes, and this many
     /// sets of each. Weights of edges are ignored.
     pub fn rebuild(&mut self, graph: &Graph, addresses: &[u32], stream: Stream, at_most: Option<usize>) {
         let n = graph.num_nodes();

@@ -183,7 +183,7 @@ fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning,
         jobs.push((number, mine, my_weights));
         (rest, rest_weights) = (after, after_weights);
     }
-    let tidied: Vec<Rows> = jobs
+    let cleaned: Vec<Rows> = jobs
         .into_par_iter()
         .map(|(number, neighbours, weights)| Rows::fill(number, &edges, neighbours, weights))
         .collect();
@@ -194,7 +194,7 @@ fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning,
     let mut cleaning = Cleaning::default();
     let mut marks = Vec::with_capacity(num_nodes);
     let (mut kept, mut start) = (0, 0);
-    for (rows, length) in tidied.into_iter().zip(lengths) {
+    for (rows, length) in cleaned.into_iter().zip(lengths) {
         let left = start..start + rows.kept;
         if start != kept && !left.is_empty() {
             neighbours.copy_within(left.clone(), kept);

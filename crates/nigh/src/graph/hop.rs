@@ -88,7 +88,7 @@ fn copy_columns(x: &Matrix, width: usize, bias: &[f32], y: &mut Matrix) {
     });
 }
 
-/// From so many edges per node on, rows are multiplied by `diag(r)` once before they are read, not at every edge. The sums
+/// From this many edges per node on, rows are multiplied by `diag(r)` once before they are read, not at every edge. The sums
 /// are the same to the last bit.
 const WORTH_A_PASS: usize = 16;
 

@@ -40,8 +40,8 @@ struct Work {
 }
 
 impl Anchors {
-    /// Anchors of `graph`, whose node `u` has the address `addresses[u]`. With `at_most`, there are at most so many sizes of
-    /// sets, and so many sets of each size: a model has the width of the graph that it was made for.
+    /// Anchors of `graph`, whose node `u` has the address `addresses[u]`. With `at_most`, there are at most this many sizes of
+    /// sets, and this many sets of each size: a model has the width of the graph that it was made for.
     pub fn new(graph: Arc<Graph>, addresses: Arc<[u32]>, at_most: Option<usize>) -> Anchors {
         assert_eq!(addresses.len(), graph.num_nodes(), "one address per node");
         Anchors { graph, addresses, at_most, work: Arc::default() }

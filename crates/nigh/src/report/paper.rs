@@ -19,7 +19,7 @@ pub fn sign(verdict: Verdict) -> &'static str {
 }
 
 /// What the signs mean.
-pub const LEGEND: &str = "= reproduced, + better, - short, (n) fewer repeats than asked for";
+pub const LEGEND: &str = "= reproduced, + better, - short, (n) fewer repeats than requested";
 
 /// `mean ± std`, with the paper's decimals.
 pub fn measured_text(compared: &ComparedTable, figure: &Figure) -> String {

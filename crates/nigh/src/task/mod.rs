@@ -241,7 +241,7 @@ impl SplitSettings {
 
 impl Task {
     /// Whether it is about pairs of nodes, and not single nodes.
-    pub fn asks_pairs(self) -> bool {
+    pub fn is_about_pairs(self) -> bool {
         self != Task::NodeClassification
     }
 
@@ -272,7 +272,7 @@ fn problem(dataset: &Dataset, number: usize, problem: SplitProblem) -> Error {
     Error::Split { dataset: dataset.name.clone(), graph, problem }
 }
 
-/// The sizes of parts of so many, at least one each: `[train, valid, test]`.
+/// The sizes of the parts of `total`, at least one each: `[train, valid, test]`.
 fn sizes(total: usize, settings: &SplitSettings, what: &'static str) -> std::result::Result<[usize; 3], SplitProblem> {
     if total < 3 {
         return Err(SplitProblem::TooFew { total, what });

@@ -60,7 +60,7 @@ impl Checkpoint {
         Checkpoint { path: path.into(), every: Every::Time(Duration::from_secs(3)) }
     }
 
-    /// Written every so many epochs.
+    /// Written every `epochs` epochs.
     pub fn every_epochs(self, epochs: usize) -> Checkpoint {
         Checkpoint { every: Every::Epochs(epochs), ..self }
     }

@@ -204,7 +204,7 @@ fn wrong_kind(split: &Split, config: &Resolved) -> Error {
     let kind = |pairs: bool| if pairs { "pairs" } else { "nodes" };
     Error::SplitKind {
         task: config.task.name(),
-        expected: kind(config.task.asks_pairs()),
+        expected: kind(config.task.is_about_pairs()),
         split: kind(matches!(split, Split::Pairs(_))),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Epochs that save about as much time as finding an order takes.
 const MIN_EPOCHS: usize = 20;
 
-/// Reorders the nodes of all parts, if they share one large graph and the order pays over so many epochs.
+/// Reorders the nodes of all parts, if they share one large graph and the order pays off over `epochs`.
 pub(super) fn reorder<T: Question, E: Question>(parts: &mut Parts<T, E>, epochs: usize) {
     let shared = &parts.train[0].view;
     let is_shared = |view: &Arc<View>| Arc::ptr_eq(view, shared);

@@ -64,7 +64,7 @@ impl Config {
             }),
         };
         self.check_model(architecture, decoder, several)?;
-        let learns = architecture.learns(!self.task.asks_pairs(), decoder);
+        let learns = architecture.learns(!self.task.is_about_pairs(), decoder);
         let mut resolved = self.with(choices);
         if !learns {
             // One evaluation is all there is to it.
@@ -74,13 +74,13 @@ impl Config {
     }
 
     fn chosen_metric(&self) -> Result<Metric> {
-        let asks_pairs = self.task.asks_pairs();
-        let (default, right) = match asks_pairs {
+        let is_about_pairs = self.task.is_about_pairs();
+        let (default, right) = match is_about_pairs {
             true => (Metric::Pairs(PairMetric::Auc), "auc, ap, hits@K or mrr"),
             false => (Metric::Classes(ClassMetric::Accuracy), "accuracy or macro-f1"),
         };
         let metric = self.metric.unwrap_or(default);
-        if matches!(metric, Metric::Pairs(_)) != asks_pairs {
+        if matches!(metric, Metric::Pairs(_)) != is_about_pairs {
             return Err(Error::setting("metric", metric, format!("{} is judged by {right}", self.task)));
         }
         Ok(metric)

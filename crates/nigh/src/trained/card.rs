@@ -21,7 +21,7 @@ pub(super) fn card(trained: &Trained) -> String {
     } else {
         String::new()
     };
-    let asked = if config.task.asks_pairs() { " --pairs PAIRS" } else { "" };
+    let pairs_option = if config.task.is_about_pairs() { " --pairs PAIRS" } else { "" };
     let given = if config.task.uses_features() && architecture.uses(Source::Features) && summary.num_features > 0 {
         "\n\nA graph of your own needs its `--features FILE` each time."
     } else {
@@ -44,7 +44,7 @@ pub(super) fn card(trained: &Trained) -> String {
          ```\n\
          nigh evaluate FOLDER GRAPH\n\
          nigh embed FOLDER GRAPH --out vectors.npy\n\
-         nigh predict FOLDER GRAPH{asked}\n\
+         nigh predict FOLDER GRAPH{pairs_option}\n\
          ```{given}\n\n\
          `config.toml` has every setting, `model.json` the figures of every repeat.\n",
         model = config.model,
@@ -64,7 +64,7 @@ pub(super) fn card(trained: &Trained) -> String {
         valid = percent(run.valid),
         epoch = run.best_epoch,
         protocol = config.protocol,
-        decoder = if config.task.asks_pairs() { config.decoder.to_string() } else { "softmax".into() },
+        decoder = if config.task.is_about_pairs() { config.decoder.to_string() } else { "softmax".into() },
         graph = summary.graph,
         split = run.split,
     )

@@ -77,7 +77,7 @@ fn write_chunk(bytes: &mut Vec<u8>, column: &mut OutputColumn<'_>, rows: usize) 
 }
 
 impl OutputColumn<'_> {
-    /// The next values, at most so many, one after the other; and how many they are.
+    /// The next values, at most this many, one after the other; and how many they are.
     fn page(&mut self, most: usize) -> (usize, Vec<u8>) {
         let (mut bytes, mut count) = (Vec::new(), 0);
         while count < most && bytes.len() < PAGE_BYTES {

@@ -58,7 +58,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Dataset> {
     }
     rows.iter_mut().for_each(|row| divide_by_sum(row));
 
-    let (graph, mut notes) = tidied(lists)?;
+    let (graph, mut notes) = cleaned(lists)?;
     let holes = labels.iter().filter(|label| label.is_none()).count();
     if holes > 0 {
         notes.push(format!("{holes} nodes have neither features nor a class: test.index leaves them out"));
@@ -189,7 +189,7 @@ fn read_test_index(path: &Path, num_listed: usize, num_nodes: usize) -> Result<V
 }
 
 /// The graph of the lists, and remarks on what was cleaned.
-fn tidied(mut lists: Vec<Vec<u32>>) -> Result<(Graph, Vec<String>)> {
+fn cleaned(mut lists: Vec<Vec<u32>>) -> Result<(Graph, Vec<String>)> {
     let n = lists.len();
     let (mut repeated, mut loops) = (0, 0);
     let mut edges = Vec::new();

@@ -68,7 +68,7 @@ impl Dataset {
         if let Some(listed) = listed {
             notes.extend(listed.notes.iter().cloned());
             let places = nodes.arrange(&listed)?;
-            parts.iter_mut().zip(places).for_each(|(part, places)| part.tidied.add(part.edges.renumber(&places)));
+            parts.iter_mut().zip(places).for_each(|(part, places)| part.cleaned.add(part.edges.renumber(&places)));
         }
 
         let mut feature_names = Vec::new();
@@ -111,9 +111,9 @@ impl Dataset {
         let mut samples = Vec::new();
         for (number, (part, ids)) in parts.into_iter().zip(nodes.ids).enumerate() {
             let n = ids.len();
-            let (graph, tidied) = part.edges.into_graph(n)?;
-            cleaning.add(tidied);
-            cleaning.add(part.tidied);
+            let (graph, cleaned) = part.edges.into_graph(n)?;
+            cleaning.add(cleaned);
+            cleaning.add(part.cleaned);
             samples.push(Sample {
                 graph: graph.into(),
                 features: features.as_ref().map_or(Features::Constant(n), |features| features[number].clone()),
@@ -218,7 +218,7 @@ fn adjacency(path: &Path, matrix: SparseEntries) -> Result<EdgeList> {
 struct OneGraph {
     ids: Ids,
     edges: ListedEdges,
-    tidied: Cleaning,
+    cleaned: Cleaning,
 }
 
 impl EdgeList {
@@ -229,7 +229,7 @@ impl EdgeList {
             Ids::Numbers(_) => {}
             _ if self.ordered => {}
             Ids::Integers(ids) if ids.iter().all(|id| (0..rows.len as i64).contains(id)) => {
-                self.tidied = self.edges.renumber(&ids.iter().map(|&id| id as u32).collect::<Vec<_>>());
+                self.cleaned = self.edges.renumber(&ids.iter().map(|&id| id as u32).collect::<Vec<_>>());
                 self.ids = Ids::Numbers(rows.len);
             }
             Ids::Integers(_) => {
@@ -246,7 +246,7 @@ impl EdgeList {
     fn into_parts(self) -> (Option<Texts>, Vec<OneGraph>) {
         let (names, of_edges, pieces, all_weights) = match (self.graphs, self.edges) {
             (Some((names, of_edges)), ListedEdges::Pieces(pieces, weights)) => (names, of_edges, pieces, weights),
-            (_, edges) => return (None, vec![OneGraph { ids: self.ids, edges, tidied: self.tidied }]),
+            (_, edges) => return (None, vec![OneGraph { ids: self.ids, edges, cleaned: self.cleaned }]),
         };
         let mut edges = vec![Vec::new(); names.len()];
         let mut weights = vec![Vec::new(); names.len()];
@@ -266,7 +266,7 @@ impl EdgeList {
             OneGraph {
                 ids: self.ids.select(&nodes),
                 edges: ListedEdges::Pieces(vec![edges], weights),
-                tidied: Cleaning::default(),
+                cleaned: Cleaning::default(),
             }
         };
         let parts = edges.into_par_iter().zip(weights).map(part).collect();

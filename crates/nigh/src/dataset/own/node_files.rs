@@ -209,7 +209,7 @@ impl RowCount for Texts {
     }
 }
 
-/// A member of an archive by one of these names, or the only one of so many sides; and ids beside it, if there are any.
+/// A member of an archive by one of these names, or the only one of this many sides; and ids beside it, if there are any.
 fn member(archive: &mut NpzArchive, names: &[&str], sides: usize) -> Result<(NpyArray, Option<Texts>)> {
     let held: Vec<String> = archive.names().map(str::to_string).collect();
     let one_of = |words: &[&str]| held.iter().find(|name| words.contains(&name.to_lowercase().as_str()));

@@ -56,7 +56,7 @@ pub struct Fetch {
 pub enum Fetched {
     /// It existed before.
     Here(PathBuf),
-    /// It was fetched, so many bytes of it.
+    /// A file was fetched; its size in bytes.
     New(PathBuf, u64),
 }
 

@@ -151,7 +151,7 @@ impl Answer {
         }
     }
 
-    /// The connection ends after so many bytes of the body.
+    /// The connection ends after this many bytes of the body.
     pub fn cut(mut self, bytes: usize) -> Answer {
         self.body.truncate(bytes);
         self

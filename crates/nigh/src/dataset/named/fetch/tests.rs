@@ -181,7 +181,7 @@ fn files_arrive_whole_and_only_once() {
 }
 
 #[test]
-fn a_file_of_another_length_is_fetched_anew_and_the_others_are_not() {
+fn a_file_of_another_length_is_fetched_again_and_the_others_are_not() {
     let server = Server::start(right);
     let user = User::of(&server);
     user.write("toy/long.bin", &long());
@@ -192,7 +192,7 @@ fn a_file_of_another_length_is_fetched_anew_and_the_others_are_not() {
 }
 
 #[test]
-fn a_broken_connection_is_gone_on_with() {
+fn a_download_resumes_after_a_broken_connection() {
     let server = Server::start(|request| match request.before {
         0 => right(request).cut(HALF),
         1 => right(request).cut(10),
@@ -371,7 +371,7 @@ fn an_archive_gives_the_files_that_are_needed() {
 }
 
 #[test]
-fn an_archive_is_gone_on_with() {
+fn the_download_of_an_archive_resumes() {
     let server = Server::start(|request| if request.before == 0 { right(request).cut(100) } else { right(request) });
     User::of(&server).gets(&together());
     assert_eq!(server.ranges(), [None, Some(100)]);
@@ -491,7 +491,7 @@ fn who_comes_second_waits_and_finds_it_here() {
 }
 
 #[test]
-fn a_lock_that_was_removed_while_it_was_waited_for_is_taken_anew() {
+fn a_lock_that_was_removed_while_it_was_waited_for_is_taken_again() {
     let temporary = tempfile::tempdir().unwrap();
     let path = temporary.path().join("toy.lock");
     let holders = std::sync::atomic::AtomicUsize::new(0);

@@ -27,7 +27,7 @@ pub(crate) struct EdgeList {
     pub ids: Ids,
     pub edges: ListedEdges,
     /// What was cleaned so far.
-    pub tidied: Cleaning,
+    pub cleaned: Cleaning,
     /// Names of graphs, and the number of one per edge, if there are several.
     pub graphs: Option<(Texts, Vec<Vec<u32>>)>,
     /// Whether the file lists its nodes, which gives them an order.
@@ -62,19 +62,19 @@ impl ListedEdges {
 
     /// Renumbers the nodes. Returns what was cleaned so far.
     pub fn renumber(&mut self, places: &[u32]) -> Cleaning {
-        let mut tidied = Cleaning::default();
+        let mut cleaned = Cleaning::default();
         if let ListedEdges::Built(graph, cleaning) = self {
             let weights = if graph.is_weighted() { vec![graph.edge_weights()] } else { Vec::new() };
-            tidied = *cleaning;
+            cleaned = *cleaning;
             *self = ListedEdges::Pieces(vec![graph.edges().collect()], weights);
         }
         if let ListedEdges::Pieces(pieces, _) = self {
             pieces.par_iter_mut().flatten().flatten().for_each(|end| *end = places[*end as usize]);
         }
-        tidied
+        cleaned
     }
 
-    /// The graph on so many nodes, of which the last may have no edge.
+    /// The graph on this many nodes, of which the last may have no edge.
     pub fn into_graph(self, num_nodes: usize) -> Result<(Graph, Cleaning)> {
         let (pieces, weights) = match self {
             ListedEdges::Built(graph, cleaning) => return Ok((graph.with_nodes(num_nodes), cleaning)),
