@@ -6,7 +6,7 @@ use crate::progress;
 use anyhow::Result;
 use nigh::estimate;
 use nigh::graph::proximity;
-use nigh::report::text_table::TextTable;
+use nigh::report::aligned_table::AlignedTable;
 use nigh::{Error, Operator};
 use serde_json::json;
 
@@ -70,7 +70,7 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
             "share_within_epsilon": within,
         }));
     }
-    let mut table = TextTable::new(&["error of <Ẽ_i, Ẽ_j>", &format!("at d = {dim}")]);
+    let mut table = AlignedTable::new(&["error of <Ẽ_i, Ẽ_j>", &format!("at d = {dim}")]);
     table.row(&["mean".to_string(), format!("{mean:.5}")]);
     table.row(&[format!("{:.4} quantile", 1.0 - delta), format!("{quantile:.5}")]);
     table.row(&["largest".to_string(), format!("{largest:.5}")]);

@@ -7,7 +7,7 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 use nigh::display::{byte_size, percent, pluralize};
 use nigh::experiment::{Cell, Record, holm, measure, paired_p};
-use nigh::report::text_table::TextTable;
+use nigh::report::aligned_table::AlignedTable;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
 use nigh::{Config, Dataset};
 use serde_json::json;
@@ -147,7 +147,7 @@ fn p_values(rows: &[ComparedModel]) -> Vec<Option<PValues>> {
 
 fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[ComparedModel]) -> String {
     let mut table =
-        TextTable::new(&["model", &format!("{metric}, %"), "behind", "p", "ms per epoch", "seconds", "memory"]);
+        AlignedTable::new(&["model", &format!("{metric}, %"), "behind", "p", "ms per epoch", "seconds", "memory"]);
     let best = &rows[0];
     let mut tied = Vec::new();
     for (row, p_values) in rows.iter().zip(p_values(rows)) {

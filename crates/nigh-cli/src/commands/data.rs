@@ -5,8 +5,8 @@ use crate::cli::{Data, DataCommand};
 use anyhow::Result;
 use nigh::dataset::{BUILT_IN, Counts, Folder, Folders, NamedDataset, Origin, PPA_SIZED, REGISTRY};
 use nigh::display::{byte_size, pluralize};
+use nigh::report::aligned_table::AlignedTable;
 use nigh::report::histogram::histogram;
-use nigh::report::text_table::TextTable;
 use nigh::{Dataset, Graph};
 use serde_json::json;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub fn run(command: &DataCommand, quiet: bool) -> Result<()> {
 fn list(data: Option<&Path>) -> Result<()> {
     let folders = Folders::new(data);
     let mut table =
-        TextTable::new(&["name", "graphs", "nodes", "edges", "features", "classes", "files", "compact", "where"]);
+        AlignedTable::new(&["name", "graphs", "nodes", "edges", "features", "classes", "files", "compact", "where"]);
     let none = || "-".to_string();
     let count = |count: usize| if count == 0 { none() } else { count.to_string() };
     let counts = |c: Counts| [c.graphs, c.nodes, c.edges, c.features, c.classes].map(count);
@@ -106,8 +106,8 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
         }));
     }
     let mut table = match known.and_then(|known| known.paper) {
-        Some(_) => TextTable::new(&[dataset.name.as_str(), "measured", "paper"]),
-        None => TextTable::new(&[dataset.name.as_str(), "measured"]),
+        Some(_) => AlignedTable::new(&[dataset.name.as_str(), "measured", "paper"]),
+        None => AlignedTable::new(&[dataset.name.as_str(), "measured"]),
     };
     let mut row = |what: &str, here: usize, paper: fn(Counts) -> usize| {
         let mut cells = vec![what.to_string(), here.to_string()];

@@ -11,11 +11,11 @@ use indicatif::ProgressBar;
 use nigh::Error;
 use nigh::display::percent;
 use nigh::experiment::{Experiment, Published};
+use nigh::report::aligned_table::AlignedTable;
 #[cfg(feature = "pictures")]
 use nigh::report::layout::tsne;
 #[cfg(feature = "pictures")]
 use nigh::report::plot::{Panel, Scatter};
-use nigh::report::text_table::TextTable;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
 use nigh::{Config, Dataset, Protocol, Task, Trained, Training};
 use rayon::prelude::*;
@@ -103,7 +103,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
 }
 
 fn text(dataset: &Dataset, repeats: usize, found: impl Fn(usize, usize) -> (f64, f64)) -> String {
-    let mut table = TextTable::new(&["accuracy, %", "community", "paper", "status", "paper", "both", "paper"]);
+    let mut table = AlignedTable::new(&["accuracy, %", "community", "paper", "status", "paper", "both", "paper"]);
     table.row(&["random", "", "10.0", "", "50.0", "", "5.0"]);
     for (at, (model, published)) in MODELS.iter().zip(published()).enumerate() {
         let mut cells = vec![model.to_string()];

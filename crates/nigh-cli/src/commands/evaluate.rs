@@ -5,7 +5,7 @@ use crate::cli::Evaluate;
 use anyhow::Result;
 use nigh::Trained;
 use nigh::display::percent;
-use nigh::report::text_table::TextTable;
+use nigh::report::aligned_table::AlignedTable;
 use serde_json::json;
 
 pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
@@ -30,7 +30,7 @@ pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
             "num_edges": dataset.num_edges(),
         }));
     }
-    let mut table = TextTable::new(&[config.metric.to_string().as_str(), "now", "recorded"]);
+    let mut table = AlignedTable::new(&[config.metric.to_string().as_str(), "now", "recorded"]);
     let recorded = |value: f64| if evaluation.same_split { percent(value) } else { "-".to_string() };
     let seen = if evaluation.held_out { "" } else { ", partly in training" };
     table.row(&[format!("validation{seen}"), percent(evaluation.valid), recorded(run.valid)]);

@@ -5,7 +5,7 @@ use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::{Ids, read_pairs};
 use nigh::formats::records::{RecordColumn, Records};
-use nigh::report::text_table::TextTable;
+use nigh::report::aligned_table::AlignedTable;
 use nigh::trained::{Inference, Link};
 use nigh::{Dataset, Error, Trained};
 use std::path::Path;
@@ -114,7 +114,7 @@ fn links_table(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> Stri
     // Heuristics have the decoder `graph`, which says nothing about the score.
     let mut heading = vec!["node", if decoder == "graph" { "score" } else { decoder }];
     heading.extend(existing.then_some("exists"));
-    let mut table = TextTable::new(&heading);
+    let mut table = AlignedTable::new(&heading);
     for link in links {
         let mut cells = vec![ids.name(link.node as usize).into_owned(), format!("{:.4}", link.score)];
         cells.extend(existing.then(|| if link.exists { "yes" } else { "no" }.to_string()));

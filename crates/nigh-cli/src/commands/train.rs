@@ -6,7 +6,7 @@ use crate::progress::TrainingBar;
 use anyhow::{Result, anyhow};
 use nigh::display::{percent, pluralize};
 use nigh::experiment::Peak;
-use nigh::report::text_table::TextTable;
+use nigh::report::aligned_table::AlignedTable;
 use nigh::{Checkpoint, Config, Dataset, Error, Storage, Trained, Training};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -178,7 +178,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
 
 fn text(dataset: &Dataset, trained: &Trained) -> String {
     let Trained { config, summary, .. } = trained;
-    let mut table = TextTable::new(&["seed", "test", "valid", "best epoch"]);
+    let mut table = AlignedTable::new(&["seed", "test", "valid", "best epoch"]);
     for run in &summary.repeats {
         table.row(&[run.seed.to_string(), percent(run.test), percent(run.valid), run.best_epoch.to_string()]);
     }

@@ -7,7 +7,7 @@ use nigh::dataset::InputFiles;
 use nigh::graph::Operator;
 use nigh::ops::anchors::{Anchors, CLOSENESS, Structure};
 use nigh::ops::attention::Attention;
-use nigh::ops::linear::Linear;
+use nigh::ops::linear::LinearMap;
 use nigh::ops::pairs::{PairLoss, Scale};
 use nigh::ops::propagate::Propagate;
 use nigh::ops::sparse::SparseProduct;
@@ -224,7 +224,7 @@ fn p_gnn_message(shape: &str) -> Result<Case, String> {
 }
 
 fn gemm(m: usize, k: usize, n: usize, backward: bool) -> Case {
-    on_a_tape(Linear::new(1), &[some_matrix(m, k)], &[some_matrix(k, n)], backward)
+    on_a_tape(LinearMap::new(1), &[some_matrix(m, k)], &[some_matrix(k, n)], backward)
 }
 
 /// Sums a buffer with all threads: what reading costs when nothing else does.

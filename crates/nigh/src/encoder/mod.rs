@@ -23,7 +23,7 @@ use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, SparseMatrix};
 use crate::ops::add::Add;
 use crate::ops::dropout::{Dropout, Mask, ReluDropout};
-use crate::ops::linear::Linear as LinearMap;
+use crate::ops::linear::LinearMap;
 use crate::ops::lookup::Lookup;
 use crate::ops::propagate::Propagate;
 use crate::ops::sparse::SparseProduct;

@@ -5,7 +5,7 @@ use super::{Encoder, Input, Layers, Scope};
 use crate::graph::anchors::{num_sets, num_sizes};
 use crate::linalg::Matrix;
 use crate::ops::anchors::{Anchors, CLOSENESS, Position, Structure};
-use crate::ops::linear::Linear;
+use crate::ops::linear::LinearMap;
 use crate::tape::{Init, Var};
 
 /// A linear map in front, then `K` layers with dropout between them. The last gives a column per set of anchors, or, where
@@ -35,8 +35,8 @@ impl Encoder for PGnn {
             let anchor = scope.weight(&format!("{name}/anchor"), [hidden, width], init);
             let own = scope.weight(&format!("{name}/own"), [hidden, width], init);
             let bias = scope.weight(&format!("{name}/bias"), [1, width], Init::Zeros);
-            let p = scope.tape.push(Linear::new(1), &[x, anchor]);
-            let q = scope.tape.push(Linear::new(1), &[x, own, bias]);
+            let p = scope.tape.push(LinearMap::new(1), &[x, anchor]);
+            let q = scope.tape.push(LinearMap::new(1), &[x, own, bias]);
             if !last || scope.classifies {
                 let x = scope.tape.push(Structure::new(anchors.clone()), &[p, q, closeness]);
                 if last {

@@ -7,7 +7,7 @@ use crate::linalg::incidence::Incidence;
 use crate::linalg::logistic::cross_entropies;
 use crate::names::named;
 use crate::ops::dropout::ReluDropout;
-use crate::ops::linear::Linear;
+use crate::ops::linear::LinearMap;
 use crate::ops::pairs::{self, PairLoss, Scale};
 use crate::seeds::Seeds;
 use crate::tape::{Init, Pass, Tape, Var, WeightAccess, Weights};
@@ -145,7 +145,7 @@ impl Predictor {
             let fan_out = if layer == PREDICTOR_LAYERS { 1 } else { scoring.hidden };
             let w = weights.weight(&format!("predictor/{layer}/weight"), [fan_in, fan_out], Init::fan_in(fan_in));
             let b = weights.weight(&format!("predictor/{layer}/bias"), [1, fan_out], Init::fan_in(fan_in));
-            x = tape.push(Linear::new(1), &[x, w, b]);
+            x = tape.push(LinearMap::new(1), &[x, w, b]);
             if layer < PREDICTOR_LAYERS {
                 x = tape.push(ReluDropout::new(scoring.dropout, &format!("predictor/{layer}/dropout")), &[x]);
             }

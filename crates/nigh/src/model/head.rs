@@ -3,7 +3,7 @@
 use crate::encoder::{Input, Scope};
 use crate::linalg::Matrix;
 use crate::ops::blend::{Blend, Tanh};
-use crate::ops::linear::{Concatenate, Linear};
+use crate::ops::linear::{Concatenate, LinearMap};
 use crate::tape::{Init, Var};
 
 /// `F_output` of the framework equation.
@@ -43,7 +43,7 @@ impl Head {
             let fan_in = inputs.iter().map(|input| input.width()).sum();
             let w = scope.weight(&format!("{number}/weight"), [fan_in, fan_out], Init::fan_in(fan_in));
             let b = scope.weight(&format!("{number}/bias"), [1, fan_out], Init::fan_in(fan_in));
-            scope.tape.push(Linear::new(inputs.len()), &[inputs, &[w, b]].concat())
+            scope.tape.push(LinearMap::new(inputs.len()), &[inputs, &[w, b]].concat())
         };
         match (self, branches) {
             // A heuristic has no representations.
@@ -64,7 +64,7 @@ impl Head {
                 for &z in &mapped {
                     let x = scope.linear(&Input::dense(z), "attention", width);
                     let x = scope.tape.push(Tanh, &[x]);
-                    steps.push(scope.tape.push(Linear::new(1), &[x, query]));
+                    steps.push(scope.tape.push(LinearMap::new(1), &[x, query]));
                 }
                 scope.tape.push(Blend, &steps)
             }

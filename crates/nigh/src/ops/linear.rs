@@ -7,20 +7,20 @@ use crate::tape::{Gradients, Inputs, Operation, Pass};
 
 /// `inputs = [X_1, ..., X_n, W]` or `[X_1, ..., X_n, W, b]`: rows of `W` belong to the columns of the branches in order.
 #[derive(Debug)]
-pub struct Linear {
+pub struct LinearMap {
     num_branches: usize,
     packed: Packed,
     scratch: Vec<f32>,
 }
 
-impl Linear {
+impl LinearMap {
     /// A linear map of `num_branches` matrices side by side.
-    pub fn new(num_branches: usize) -> Linear {
-        Linear { num_branches, packed: Packed::new(Level::current()), scratch: Vec::new() }
+    pub fn new(num_branches: usize) -> LinearMap {
+        LinearMap { num_branches, packed: Packed::new(Level::current()), scratch: Vec::new() }
     }
 }
 
-impl Operation for Linear {
+impl Operation for LinearMap {
     fn width(&self, inputs: &[usize]) -> usize {
         inputs[self.num_branches]
     }
@@ -30,7 +30,7 @@ impl Operation for Linear {
     }
 
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
-        let Linear { num_branches, ref mut packed, .. } = *self;
+        let LinearMap { num_branches, ref mut packed, .. } = *self;
         let w = inputs.get(num_branches);
         let bias = (inputs.len() > num_branches + 1).then(|| inputs.get(num_branches + 1).data());
         let width = w.cols();
@@ -49,7 +49,7 @@ impl Operation for Linear {
     }
 
     fn backward(&mut self, inputs: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
-        let Linear { num_branches, ref mut packed, ref mut scratch } = *self;
+        let LinearMap { num_branches, ref mut packed, ref mut scratch } = *self;
         let w = inputs.get(num_branches);
         let width = w.cols();
         let mut above = 0;
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn gradients_agree_with_finite_differences() {
-        check_gradients(&[[5, 3], [3, 4]], || Linear::new(1));
-        check_gradients(&[[5, 3], [5, 2], [5, 4], [1, 4]], || Linear::new(2));
+        check_gradients(&[[5, 3], [3, 4]], || LinearMap::new(1));
+        check_gradients(&[[5, 3], [5, 2], [5, 4], [1, 4]], || LinearMap::new(2));
         check_gradients(&[[4, 3], [4, 2]], || Concatenate);
     }
 
@@ -136,7 +136,7 @@ mod tests {
         let products: Vec<_> = [1, 2, 4]
             .map(|threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| crate::tape::value_and_gradients(&mut Linear::new(1), &[x.clone(), w.clone()]))
+                pool.install(|| crate::tape::value_and_gradients(&mut LinearMap::new(1), &[x.clone(), w.clone()]))
             })
             .into();
         assert_eq!(products[0], products[1]);

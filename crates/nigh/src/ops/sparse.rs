@@ -187,7 +187,7 @@ mod tests {
         let dense = Matrix::from_fn(4, 4, |i, c| f.row(i).find(|e| e.0 as usize == c).map_or(0.0, |e| e.1));
         let w = Matrix::from_fn(4, 5, |i, c| (i * 5 + c) as f32);
         let (sparse, _) = value_and_gradients(&mut SparseProduct::new(f.into()), std::slice::from_ref(&w));
-        let (expected, _) = value_and_gradients(&mut super::super::linear::Linear::new(1), &[dense, w]);
+        let (expected, _) = value_and_gradients(&mut super::super::linear::LinearMap::new(1), &[dense, w]);
         assert_eq!(sparse, expected);
     }
 

@@ -1,5 +1,6 @@
 //! 9. How results look: tables that align, and plots where a plot says more.
 
+pub mod aligned_table;
 pub mod histogram;
 #[cfg(feature = "pictures")]
 pub mod layout;
@@ -8,4 +9,3 @@ pub mod page;
 pub mod paper;
 #[cfg(feature = "pictures")]
 pub mod plot;
-pub mod text_table;

@@ -1,6 +1,6 @@
 //! Tables of the paper with measured beside published figures: for the terminal, as Markdown, LaTeX and csv.
 
-use super::text_table::TextTable;
+use super::aligned_table::AlignedTable;
 use crate::experiment::{ComparedTable, Experiment, Figure, FigureKind, Measured, Published, Verdict, VerdictCounts};
 use crate::metric::{Metric, PairMetric};
 use crate::names::Auto;
@@ -141,7 +141,7 @@ pub fn text(compared: &ComparedTable, is_styled: bool) -> String {
     };
     let mut headings = vec![compared.table.measure.clone()];
     headings.extend(columns.iter().flat_map(|&column| [heading(compared, column), "paper".to_string()]));
-    let mut table = TextTable::new(&headings);
+    let mut table = AlignedTable::new(&headings);
     for row in rows {
         let mut cells = vec![name(compared, row)];
         for &column in &columns {
@@ -223,8 +223,8 @@ pub fn markdown_page(tables: &[ComparedTable]) -> String {
 }
 
 /// Number of figures of each table with each verdict.
-pub fn summary(tables: &[ComparedTable]) -> TextTable {
-    let mut table = TextTable::new(&["table", "reproduced", "better", "short", "not run", "of"]);
+pub fn summary(tables: &[ComparedTable]) -> AlignedTable {
+    let mut table = AlignedTable::new(&["table", "reproduced", "better", "short", "not run", "of"]);
     let mut line = |name: &str, summary: VerdictCounts| {
         let VerdictCounts { reproduced, better, short, not_run } = summary;
         let counts = [reproduced, better, short, not_run, summary.total()].map(|count| count.to_string());

@@ -34,7 +34,7 @@ pub fn sample_pairs(graph: &Graph, hops: usize, count: usize, seed: u64) -> Vec<
 
 /// A pair with its proximity and the estimate from a stochastic matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
+pub struct MeasuredPair {
     /// The two nodes.
     pub pair: [u32; 2],
     /// `S_ij`.
@@ -43,7 +43,7 @@ pub struct Measured {
     pub estimate: f64,
 }
 
-impl Measured {
+impl MeasuredPair {
     /// `|S_ij - <Ẽ_i, Ẽ_j>|`.
     pub fn error(&self) -> f64 {
         (self.exact - self.estimate).abs()
@@ -60,7 +60,7 @@ pub fn measure(
     pairs: &[[u32; 2]],
     seed: u64,
     mut progress: impl FnMut(usize),
-) -> Vec<Measured> {
+) -> Vec<MeasuredPair> {
     const COLUMNS: usize = 64;
     let stream = Seeds::new(seed).stream(Purpose::Signal, &[0]);
     let nodes: Vec<u32> = (0..operator.graph().num_nodes() as u32).collect();
@@ -76,7 +76,7 @@ pub fn measure(
         progress(end);
     }
     let exact = |&[i, j]: &[u32; 2]| WalkRow::of(operator, i, hops).dot(&WalkRow::of(operator, j, hops));
-    let measured = |(pair, estimate): (&[u32; 2], f64)| Measured { pair: *pair, exact: exact(pair), estimate };
+    let measured = |(pair, estimate): (&[u32; 2], f64)| MeasuredPair { pair: *pair, exact: exact(pair), estimate };
     pairs.par_iter().zip(estimates).map(measured).collect()
 }
 

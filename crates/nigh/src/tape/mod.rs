@@ -336,7 +336,7 @@ impl Operation for Constant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::linear::Linear;
+    use crate::ops::linear::LinearMap;
     use crate::ops::normalize::NormalizeRows;
 
     #[test]
@@ -345,7 +345,7 @@ mod tests {
         let w = weights.declare("w", Matrix::from_fn(3, 2, |i, c| (i + 2 * c) as f32 - 1.5));
         let mut tape = Tape::default();
         let x = tape.constant(Matrix::from_fn(5, 3, |i, c| (i * c) as f32 - 1.0));
-        let y = tape.push(Linear::new(1), &[x, w]);
+        let y = tape.push(LinearMap::new(1), &[x, w]);
         let z = tape.push(NormalizeRows::default(), &[y]);
         let pass = Pass { training: true, seeds: Seeds::new(0), graph: 0, draw: 0 };
         let run = |tape: &mut Tape, weights: &mut Weights, upstream: &Matrix| {
@@ -378,9 +378,9 @@ mod tests {
         let gradient_of_w = |paths: usize, weights: &mut Weights| {
             let mut tape = Tape::default();
             let x = tape.constant(Matrix::from_fn(4, 3, |i, c| (i * c) as f32));
-            let xw = tape.push(Linear::new(1), &[x, w]);
-            let ends: Vec<Var> = (0..paths).map(|_| tape.push(Linear::new(1), &[xw, v])).collect();
-            let h = if paths == 1 { ends[0] } else { tape.push(Linear::new(2), &[ends[0], ends[1], both]) };
+            let xw = tape.push(LinearMap::new(1), &[x, w]);
+            let ends: Vec<Var> = (0..paths).map(|_| tape.push(LinearMap::new(1), &[xw, v])).collect();
+            let h = if paths == 1 { ends[0] } else { tape.push(LinearMap::new(2), &[ends[0], ends[1], both]) };
             let pass = Pass { training: true, seeds: Seeds::new(0), graph: 0, draw: 0 };
             tape.forward(weights, &pass);
             tape.output_and_gradient(h).1.copy_from(&Matrix::ones(4, 2));

@@ -2,15 +2,15 @@
 
 /// Rows of text under a heading, in aligned columns.
 #[derive(Debug, Clone, Default)]
-pub struct TextTable {
+pub struct AlignedTable {
     heading: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl TextTable {
+impl AlignedTable {
     /// A table without rows.
-    pub fn new<S: ToString>(heading: &[S]) -> TextTable {
-        TextTable { heading: heading.iter().map(S::to_string).collect(), rows: Vec::new() }
+    pub fn new<S: ToString>(heading: &[S]) -> AlignedTable {
+        AlignedTable { heading: heading.iter().map(S::to_string).collect(), rows: Vec::new() }
     }
 
     /// Adds a row, with a cell per column.
@@ -20,7 +20,7 @@ impl TextTable {
     }
 }
 
-impl TextTable {
+impl AlignedTable {
     /// The table in Markdown.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
@@ -30,7 +30,7 @@ impl TextTable {
     }
 }
 
-impl std::fmt::Display for TextTable {
+impl std::fmt::Display for AlignedTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let lines = || std::iter::once(&self.heading).chain(&self.rows);
         let widths: Vec<usize> =
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn columns_align_under_their_headings() {
-        let mut table = TextTable::new(&["model", "AUC"]);
+        let mut table = AlignedTable::new(&["model", "AUC"]);
         table.row(&["smp-linear", "97.7 ± 0.5"]);
         table.row(&["sgc", "51.9"]);
         let expected =
