@@ -35,7 +35,13 @@ fn architecture(settings: &Hyperparameters) -> Architecture {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dataset = Dataset::built_in("communities")?;
-    let config = Config { model: "jumping-knowledge".into(), hops: 4, epochs: 100, repeats: 2, ..Config::default() };
+    let config = Config {
+        model: "jumping-knowledge".into(),
+        hops: 4.into(),
+        epochs: 100.into(),
+        repeats: 2,
+        ..Config::default()
+    };
     let folder = std::env::temp_dir().join(format!("nigh-own-encoder-{}", std::process::id()));
     let trained = Training::with_architecture(&dataset, config, architecture)?
         .checkpoint(Checkpoint::new(Trained::checkpoint_beside(&folder)))

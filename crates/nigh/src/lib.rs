@@ -11,7 +11,7 @@
 //! let config = Config {                                                   // 2. to 4. source, encoder, model
 //!     task: Task::LinkPrediction,                                         // 5. task
 //!     model: "smp-linear".into(),
-//!     epochs: 40,
+//!     epochs: 40.into(),
 //!     repeats: 1,
 //!     ..Config::default()
 //! };

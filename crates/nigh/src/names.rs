@@ -83,6 +83,26 @@ impl<T> Auto<T> {
             Auto::Is(made) => made,
         }
     }
+
+    /// The user's choice, if there is one.
+    pub fn made(self) -> Option<T> {
+        match self {
+            Auto::Auto => None,
+            Auto::Is(made) => Some(made),
+        }
+    }
+}
+
+impl<T> From<T> for Auto<T> {
+    fn from(choice: T) -> Auto<T> {
+        Auto::Is(choice)
+    }
+}
+
+impl From<&str> for Auto<String> {
+    fn from(choice: &str) -> Auto<String> {
+        Auto::Is(choice.to_string())
+    }
 }
 
 impl<T: fmt::Display> fmt::Display for Auto<T> {

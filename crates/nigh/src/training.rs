@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::model::Architecture;
 use crate::model::catalog::Hyperparameters;
 use crate::task::Split;
+use crate::train::preset::Preset;
 use crate::train::{self, Checkpoint, Config, Job, Observer, Resolved, Silent};
 use crate::trained::Trained;
 
@@ -14,7 +15,7 @@ use crate::trained::Trained;
 /// use nigh::{Config, Dataset, Training};
 ///
 /// let dataset = Dataset::built_in("communities")?;
-/// let config = Config { epochs: 40, repeats: 1, ..Config::default() };
+/// let config = Config { epochs: 40.into(), repeats: 1, ..Config::default() };
 /// let trained = Training::new(&dataset, config)?.run()?;
 /// assert!(trained.summary.mean > 0.9);
 /// # Ok::<(), nigh::Error>(())
@@ -43,8 +44,8 @@ impl<'d> Training<'d, 'static> {
         config: Config,
         architecture: impl Fn(&Hyperparameters) -> Architecture,
     ) -> Result<Training<'d, 'static>> {
-        let usual = Hyperparameters::default();
-        let config = config.resolve_for(dataset, &architecture(&usual), usual.dropout)?;
+        let model = config.chosen_model().name;
+        let config = config.resolve_for(dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
         let architecture = architecture(&config.hyperparameters());
         Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
     }

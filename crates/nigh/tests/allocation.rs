@@ -45,8 +45,14 @@ fn an_epoch_without_evaluation_allocates_next_to_nothing() {
     for task in [Task::LinkPrediction, Task::NodeClassification] {
         for model in ["smp-linear", "smp-mlp", "smp-linear-gcn-both", "sgc", "gcn", "graphsage"] {
             let (epochs, evaluate_every) = (12, 100);
-            let config =
-                Config { task, model: model.to_string(), epochs, evaluate_every, repeats: 1, ..Config::default() };
+            let config = Config {
+                task,
+                model: model.into(),
+                epochs: epochs.into(),
+                evaluate_every: evaluate_every.into(),
+                repeats: 1,
+                ..Config::default()
+            };
             let mut ends = Ends(Vec::with_capacity(epochs));
             Training::new(&dataset, config).unwrap().observer(&mut ends).run().unwrap();
             // The first epochs find their storage, the last is evaluated.

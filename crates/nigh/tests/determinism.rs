@@ -14,7 +14,7 @@ fn one_two_and_four_threads_give_the_same_bits() {
     for name in MODELS.iter().map(|model| model.name) {
         for task in [Task::LinkPrediction, Task::NodeClassification] {
             let refresh = Auto::Is(if task == Task::LinkPrediction { Refresh::Resampled } else { Refresh::Fixed });
-            let config = Config { task, model: name.to_string(), refresh, ..short() };
+            let config = Config { task, model: name.into(), refresh, ..short() };
             if config.clone().resolve(&dataset).is_err() {
                 let pairs_alone = [
                     "smp-identity",
@@ -47,7 +47,7 @@ fn nodes_in_another_order_and_batches_of_few_of_them_give_the_same_bits_and_lear
     // Large enough to be put in order, batches small enough to leave most nodes out.
     let dataset = of_size(10_000, 30_000);
     let batches = Config { decoder: Auto::Is(Decoder::HadamardMlp), batch_size: Auto::Is(1000), ..short() };
-    let config = Config { epochs: 20, evaluate_every: 20, ..batches };
+    let config = Config { epochs: 20.into(), evaluate_every: 20.into(), ..batches };
     let outcomes = [1, 4].map(|threads| on(threads, &dataset, &config));
     assert_same(&outcomes[0], &outcomes[1], "small batches");
     assert!(outcomes[0].run().test > 0.7, "{}", outcomes[0].run().test);
@@ -77,10 +77,10 @@ fn an_interrupted_training_ends_as_an_uninterrupted_one() {
     let config = Config {
         model: "smp-linear-gcn-both".into(),
         refresh: Auto::Is(Refresh::Resampled),
-        epochs: 30,
+        epochs: 30.into(),
         repeats: 2,
         batch_size: Auto::Is(1000),
-        decay_at: 20,
+        decay_at: 20.into(),
         ..short()
     };
     let whole = train(&dataset, &config);
@@ -94,7 +94,7 @@ fn an_interrupted_training_ends_as_an_uninterrupted_one() {
         let resumed = start(&config).run().unwrap();
         assert_same(&whole, &resumed, &format!("{stop_at:?}"));
         // Other settings do not resume from it.
-        let refused = start(&Config { width: 16, ..config.clone() }).run().unwrap_err().to_string();
+        let refused = start(&Config { width: 16.into(), ..config.clone() }).run().unwrap_err().to_string();
         assert!(refused.contains("other settings"), "{refused}");
         std::fs::remove_file(checkpoint.path()).unwrap();
     }
@@ -120,7 +120,7 @@ fn a_resumed_node2vec_does_not_learn_its_vectors_again() {
 #[test]
 fn an_observer_that_stops_keeps_the_best_epoch_so_far() {
     let dataset = Dataset::built_in("communities").unwrap();
-    let config = Config { epochs: 40, repeats: 3, evaluate_every: 4, ..short() };
+    let config = Config { epochs: 40.into(), repeats: 3, evaluate_every: 4.into(), ..short() };
     let stopped = Training::new(&dataset, config.clone()).unwrap().observer(&mut StopAt((1, 9))).run().unwrap();
     let whole = train(&dataset, &config);
     let [first, second] = &stopped.summary.repeats[..] else { panic!("the second of three repeats was stopped") };
@@ -165,7 +165,14 @@ fn train(dataset: &Dataset, config: &Config) -> Trained {
 }
 
 fn short() -> Config {
-    Config { epochs: 6, repeats: 1, evaluate_every: 2, walk_length: 20, walks_per_node: 2, ..Config::default() }
+    Config {
+        epochs: 6.into(),
+        repeats: 1,
+        evaluate_every: 2.into(),
+        walk_length: 20,
+        walks_per_node: 2,
+        ..Config::default()
+    }
 }
 
 /// Large enough for the kernels to take their parallel paths, with sparse features and labels.

@@ -67,7 +67,7 @@ fn learn(model: &str, protocol: Protocol, plant: Plant) -> (Run, Matrix) {
         Plant::InTheTraining => parts[0].push(planted),
     }
     dataset.samples[0].graph = Graph::from_edges(400, &parts.concat()).unwrap().0.into();
-    let config = Config { model: model.into(), protocol, epochs: 20, walks_per_node: 2, ..Config::default() };
+    let config = Config { model: model.into(), protocol, epochs: 20.into(), walks_per_node: 2, ..Config::default() };
     let training = Training::new(&dataset, Config { repeats: 1, ..config }).unwrap();
     let parts = parts.each_ref().map(Vec::as_slice);
     let settings = training.config().split();

@@ -52,7 +52,7 @@ fn communities_and_leaders_are_both_found_by_smp_alone() {
 #[test]
 fn the_first_epoch_and_the_last_are_evaluated_whatever_the_interval() {
     for (task, asks_once) in [(Task::LinkPrediction, false), (Task::GraphReconstruction, true)] {
-        let config = Config { task, epochs: 7, evaluate_every: 3, repeats: 1, ..Config::default() };
+        let config = Config { task, epochs: 7.into(), evaluate_every: 3.into(), repeats: 1, ..Config::default() };
         let dataset = Dataset::built_in("grid").unwrap();
         let run = Training::new(&dataset, config).unwrap().run().unwrap().summary.repeats.remove(0);
         assert_eq!(run.curve.iter().map(|evaluation| evaluation.epoch).collect::<Vec<_>>(), [1, 3, 6, 7]);

@@ -7,7 +7,7 @@ use nigh::model::catalog::{self, Hyperparameters};
 use nigh::{Config, Dataset, Decoder, Task, Trained, Training};
 
 fn short(model: &str, task: Task) -> Config {
-    Config { model: model.into(), task, epochs: 5, repeats: 1, walks_per_node: 2, ..Config::default() }
+    Config { model: model.into(), task, epochs: 5.into(), repeats: 1, walks_per_node: 2, ..Config::default() }
 }
 
 #[test]

@@ -278,7 +278,7 @@ fn classification_on_several_graphs_sees_and_labels_whole_graphs() {
 fn several_graphs_resample_their_signal_and_can_be_learnt_from() {
     let dataset = seven_graphs();
     for task in INDUCTIVE {
-        let config = Config { epochs: 4, evaluate_every: 2, repeats: 1, ..with_task(task) };
+        let config = Config { epochs: 4.into(), evaluate_every: 2.into(), repeats: 1, ..with_task(task) };
         let resolved = config.clone().resolve(&dataset).unwrap();
         assert_eq!(resolved.refresh, Refresh::Resampled);
         let trained = Training::new(&dataset, config.clone()).unwrap().run().unwrap();
@@ -343,7 +343,7 @@ fn data_that_do_not_fit_together_are_refused_on_input() {
         ("no graph at all", dataset_of(&[]), Task::ALL),
     ] {
         for &task in tasks {
-            let config = Config { epochs: 1, evaluate_every: 1, repeats: 1, ..with_task(task) };
+            let config = Config { epochs: 1.into(), evaluate_every: 1.into(), repeats: 1, ..with_task(task) };
             let trained = Training::new(&dataset, config).and_then(Training::run);
             assert!(trained.is_err(), "{what}, {task}");
         }

@@ -30,7 +30,8 @@ pub fn run(options: &Compare, quiet: bool) -> Result<()> {
     let cells = cells(options, &config, &dataset)?;
     let (metric, repeats) = (cells[0].config.clone().resolve(&dataset)?.metric, config.repeats);
     let bar = progress::bar((cells.len() * repeats) as u64, quiet);
-    let mut rows: Vec<ComparedModel> = cells.iter().map(|cell| ComparedModel::new(&cell.config.model)).collect();
+    let mut rows: Vec<ComparedModel> =
+        cells.iter().map(|cell| ComparedModel::new(&cell.config.chosen_model().name)).collect();
     // Seed by seed, so that an interrupted run has shown every model.
     for seed in cells[0].seeds() {
         for (cell, row) in cells.iter().zip(&mut rows) {
@@ -63,10 +64,8 @@ pub fn run(options: &Compare, quiet: bool) -> Result<()> {
 
 /// A cell for each model. Every model supports the task.
 fn cells(options: &Compare, config: &Config, dataset: &Dataset) -> Result<Vec<Cell>> {
-    let cell = |model: &str| Cell {
-        dataset: dataset.name.clone(),
-        config: Config { model: model.to_string(), ..config.clone() },
-    };
+    let cell =
+        |model: &str| Cell { dataset: dataset.name.clone(), config: Config { model: model.into(), ..config.clone() } };
     let resolves = |cell: &Cell| cell.config.clone().resolve(dataset).map(drop);
     let models = trimmed(&options.models);
     if models.is_empty() {
@@ -79,7 +78,7 @@ fn cells(options: &Compare, config: &Config, dataset: &Dataset) -> Result<Vec<Ce
     }
     let mut cells: Vec<Cell> = Vec::new();
     for model in &models {
-        if cells.iter().any(|cell| cell.config.model == *model) {
+        if cells.iter().any(|cell| cell.config.model == model.as_str().into()) {
             return Err(WrongUsage(format!("--models names {model} twice")).into());
         }
         cells.push(cell(model));

@@ -50,9 +50,9 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
     }
     let config = |model: &str, repeat: usize| Config {
         task: Task::NodeClassification,
-        model: model.to_string(),
+        model: model.into(),
         protocol: Protocol::Published,
-        epochs: options.epochs,
+        epochs: options.epochs.into(),
         repeats: 1,
         seed: options.seed.saturating_add(repeat as u64),
         ..Config::default()

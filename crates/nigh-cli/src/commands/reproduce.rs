@@ -117,7 +117,7 @@ impl Selection {
 
     fn contains(&self, cell: &Cell) -> bool {
         let in_set = |set: &BTreeSet<String>, name: &str| set.is_empty() || set.contains(name);
-        in_set(&self.datasets, &cell.dataset) && in_set(&self.models, &cell.config.model)
+        in_set(&self.datasets, &cell.dataset) && in_set(&self.models, &cell.config.chosen_model().name)
     }
 }
 
@@ -273,13 +273,13 @@ fn result_line(record: &Record, started: Instant) -> String {
 
 /// Approximate cost of a repeat, to estimate the time left.
 fn cost(cell: &Cell, size: usize) -> u64 {
-    let factor = match cell.config.model.as_str() {
+    let factor = match cell.config.chosen_model().name.as_str() {
         "p-gnn" => 12,
         "gat" => 4,
         "graphsage" | "smp-linear-gcn-both" => 2,
         _ => 1,
     };
-    (cell.config.epochs * (1000 + size) * factor) as u64 / 1000 + 1
+    (cell.config.epochs.unwrap_or(1000) * (1000 + size) * factor) as u64 / 1000 + 1
 }
 
 /// Moves the bar during one repeat.

@@ -103,7 +103,7 @@ fn epoch_seconds(split: &Split, dataset: &Dataset, config: &Config) -> Vec<f64> 
     let mut ends = Ends(Vec::new());
     let training = Training::new(dataset, config.clone()).expect("settings that fit the data");
     training.split(split.clone()).observer(&mut ends).run().expect("a training that does not diverge");
-    let kept = if config.evaluate_every == 1 { &ends.0[1..] } else { &ends.0[1..ends.0.len() - 1] };
+    let kept = if config.evaluate_every == 1.into() { &ends.0[1..] } else { &ends.0[1..ends.0.len() - 1] };
     kept.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
 }
 
@@ -112,7 +112,11 @@ fn epochs(model: &str, shape: &str, task: Task) -> Result<Case, String> {
     let (dataset, split, config) = job(model, shape, task)?;
     Ok(Case::Units(Box::new(move |budget| {
         let run = |epochs: usize| {
-            epoch_seconds(&split, &dataset, &Config { epochs, evaluate_every: 1 << 24, ..config.clone() })
+            epoch_seconds(
+                &split,
+                &dataset,
+                &Config { epochs: epochs.into(), evaluate_every: (1 << 24).into(), ..config.clone() },
+            )
         };
         let first = run(4);
         let wanted = (budget / first[0]) as usize;
@@ -123,7 +127,7 @@ fn epochs(model: &str, shape: &str, task: Task) -> Result<Case, String> {
 /// An epoch with the evaluation after it.
 fn evaluations(model: &str, shape: &str) -> Result<Case, String> {
     let (dataset, split, config) = job(model, shape, Task::LinkPrediction)?;
-    let config = Config { epochs: 12, evaluate_every: 1, ..config };
+    let config = Config { epochs: 12.into(), evaluate_every: 1.into(), ..config };
     Ok(Case::Units(Box::new(move |_| epoch_seconds(&split, &dataset, &config))))
 }
 
@@ -134,7 +138,7 @@ fn job(model: &str, shape: &str, task: Task) -> Result<(Dataset, Split, Config),
         Some(name) => (name, Auto::Is(Refresh::Resampled)),
         None => (model, Auto::Is(Refresh::Fixed)),
     };
-    Ok((dataset, split, Config { model: name.to_string(), refresh, ..config }))
+    Ok((dataset, split, Config { model: name.into(), refresh, ..config }))
 }
 
 fn some_matrix(rows: usize, cols: usize) -> Matrix {
@@ -303,13 +307,13 @@ fn pair_mlp(dataset: &Dataset) -> Result<Value, String> {
     let words = |error: nigh::Error| error.to_string();
     let config = Config {
         decoder: Auto::Is(Decoder::HadamardMlp),
-        hops: 3,
-        width: WIDTH,
-        signal_dim: SIGNAL,
+        hops: 3.into(),
+        width: WIDTH.into(),
+        signal_dim: SIGNAL.into(),
         batch_size: Auto::Is(BATCH),
-        weight_decay: 0.0,
+        weight_decay: 0.0.into(),
         clip_norm: 1.0,
-        epochs: 1,
+        epochs: 1.into(),
         repeats: 1,
         protocol: Protocol::Published,
         ..Config::default()

@@ -285,8 +285,8 @@ impl Experiment {
         settings.extend(row.settings.clone());
         settings.insert("model".into(), row.model.clone().into());
         let config = Config::from_table(settings)?;
-        let (epochs, repeats) = (self.epochs.unwrap_or(config.epochs), self.repeats.unwrap_or(config.repeats));
-        Ok(Config { epochs, repeats, ..config })
+        let epochs = self.epochs.map_or(config.epochs, Auto::Is);
+        Ok(Config { epochs, repeats: self.repeats.unwrap_or(config.repeats), ..config })
     }
 }
 
@@ -307,6 +307,7 @@ impl Cell {
         if config.refresh == Auto::Is(if several { Refresh::Resampled } else { Refresh::Fixed }) {
             config.refresh = Auto::Auto;
         }
+        config.leave_open_what_the_paper_has();
         let settings = |config: &Config| match serde_json::to_value(config) {
             Ok(serde_json::Value::Object(settings)) => settings,
             _ => unreachable!("settings are an object"),

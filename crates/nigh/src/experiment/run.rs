@@ -3,6 +3,7 @@
 use super::{Cell, Curve, Peak, Record};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::names::Auto;
 use crate::seeds::{Purpose, Seeds};
 use crate::task::{LabelledNodes, Part, Split, Task};
 use crate::train::{Config, Observer, Resolved, Run};
@@ -13,7 +14,7 @@ const RANDOM: &str = "random";
 
 /// Checks the settings of a cell as far as that is possible without the data.
 pub(super) fn check(config: &Config) -> Result<()> {
-    if config.model == RANDOM && config.task != Task::NodeClassification {
+    if is_random(config) && config.task != Task::NodeClassification {
         let problem = format!("it guesses classes of nodes, which {} does not have", config.task);
         return Err(Error::setting("model", RANDOM, problem));
     }
@@ -22,8 +23,12 @@ pub(super) fn check(config: &Config) -> Result<()> {
 
 /// The settings with a model of the catalog in place of `random`.
 fn learning(config: &Config) -> Config {
-    let model = if config.model == RANDOM { "sgc".to_string() } else { config.model.clone() };
+    let model = if is_random(config) { "sgc".into() } else { config.model.clone() };
     Config { model, ..config.clone() }
+}
+
+fn is_random(config: &Config) -> bool {
+    config.model == Auto::from(RANDOM)
 }
 
 /// Runs one repeat. `version` is that of the program.
@@ -34,7 +39,7 @@ fn learning(config: &Config) -> Config {
 ///
 /// let cell = Experiment::named("poc")?.with(Some(5), None)?.cell(1, 0).unwrap();
 /// let record = measure(&cell, &Dataset::built_in(&cell.dataset)?, 1, "0", &mut Silent)?;
-/// assert_eq!((record.config.epochs, record.curve.test.len()), (5, 1));
+/// assert_eq!((record.config.epochs, record.curve.test.len()), (5.into(), 1));
 /// # Ok::<(), nigh::Error>(())
 /// ```
 pub fn measure(
@@ -47,7 +52,7 @@ pub fn measure(
     check(&cell.config)?;
     let config = Config { repeats: 1, seed, ..learning(&cell.config) };
     let peak = Peak::watch();
-    let (run, millis_per_epoch, config) = if cell.config.model == RANDOM {
+    let (run, millis_per_epoch, config) = if is_random(&cell.config) {
         let config = config.resolve(dataset)?;
         (guess(dataset, &config)?, 0.0, config)
     } else {

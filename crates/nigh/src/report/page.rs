@@ -209,7 +209,7 @@ fn mean_curve(records: &[&Record]) -> Vec<(f64, f64)> {
     let length = records.iter().map(|record| record.curve.valid.len()).min().unwrap_or(0);
     let step = length.div_ceil(POINTS).max(1);
     let mean = |at: usize| records.iter().map(|record| record.curve.valid[at]).sum::<f64>() / records.len() as f64;
-    let epoch = |at: usize| ((at + 1) * first.curve.every).min(first.config.epochs) as f64;
+    let epoch = |at: usize| ((at + 1) * first.curve.every).min(first.config.epochs.unwrap_or(usize::MAX)) as f64;
     let shown = (0..length).filter(|at| at.is_multiple_of(step) || at + 1 == length);
     shown.map(|at| (epoch(at), 100.0 * mean(at))).collect()
 }

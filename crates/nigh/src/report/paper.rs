@@ -304,7 +304,7 @@ pub fn csv(compared: &ComparedTable) -> String {
             compared.table.name.clone(),
             config.task.to_string(),
             name(compared, figure.row),
-            config.model.clone(),
+            config.model.to_string(),
             config.refresh.to_string(),
             column.label.clone(),
             column.dataset.clone(),

@@ -1,4 +1,4 @@
-//! Every setting, with its default and range. `Config::default()` is the paper's appendix.
+//! Every setting, with its default and range. What `auto` means for a model is in `preset.rs`: the paper's appendix for its models.
 
 use super::setting::{self, Setting, settings};
 use crate::error::{Error, Result};
@@ -25,23 +25,24 @@ named! {
 settings! {
     /// `link-prediction`, `node-classification`, `pairwise-node-classification` or `graph-reconstruction`
     task: {Task = Task::LinkPrediction}, "TASK";
-    /// A model of the catalog (`nigh models`)
-    model: {String = "smp-linear".to_string()}, "MODEL";
+    /// A model of the catalog (`nigh models`), or `auto`: the one that answers the task best
+    model: [String], "MODEL";
     /// `strict`, or `published`: cosine scores and loosely drawn negatives, as in the paper's figures
     protocol: {Protocol = Protocol::Strict}, "PROTOCOL";
-    /// Number K of propagation steps or layers
-    hops: {usize = 2}, "K";
+    /// Number K of propagation steps or layers: `auto` (by model; 2 for the paper's) or a number
+    hops: [usize], "K";
     /// How rows are stored between hops (linear, gcn, sage): `float32`, or `float16`, which is faster on graphs larger than
     /// the caches; its error is reported
     hop_storage: {Storage = Storage::Single}, "STORAGE";
-    /// Width of hidden layers and of the representation
-    width: {usize = 32}, "W";
-    /// Dropout probability: `auto` (0.6 for gat, 0.5 for others) or a number
+    /// Width of hidden layers and of the representation: `auto` (by model; 32 for the paper's) or a number
+    width: [usize], "W";
+    /// Dropout probability: `auto` (by model; 0.6 for gat, 0.5 for the paper's others) or a number
     dropout: [f32], "P";
     /// Distribution of the stochastic matrix E: `gaussian`, `uniform`, `rademacher` or `sparse`
     signal: {Signal = Signal::Gaussian}, "SIGNAL";
-    /// Width d of the stochastic matrix E; number of eigenvectors (eigen-gnn); width of the vectors (node2vec)
-    signal_dim: {usize = 32}, "D";
+    /// Width d of the stochastic matrix E; number of eigenvectors (eigen-gnn); width of the vectors (node2vec); `auto` (by
+    /// model; 32 for the paper's) or a number
+    signal_dim: [usize], "D";
     /// Scale of E: `auto`, `inverse-sqrt` (d^-1/2) or `unit`
     signal_scale: [SignalScale], "SCALE";
     /// Whether E stays the same: `auto` (fixed for one graph, resampled for several), `fixed` or `resampled`; a resampled
@@ -63,22 +64,25 @@ settings! {
     decoder: [Decoder], "DECODER";
     /// `auto`, `auc`, `ap`, `hits@K`, `mrr`, `accuracy` or `macro-f1`
     metric: [Metric], "METRIC";
-    /// Passes over the training data
-    epochs: {usize = 1000}, "N";
-    /// Learning rate of Adam
-    learning_rate: {f32 = 0.01}, "LR";
-    /// L2 penalty on the weights
-    weight_decay: {f32 = 5e-4}, "WD";
-    /// Epoch after which the learning rate is multiplied by `decay-factor`, 0 for never
-    decay_at: {usize = 200}, "N";
+    /// Passes over the training data: `auto` (by model; 1000 for the paper's) or a number
+    epochs: [usize], "N";
+    /// Learning rate of Adam: `auto` (by model; 0.01 for the paper's) or a number
+    learning_rate: [f32], "LR";
+    /// Penalty on the weights: `auto` (by model; 0.0005 for the paper's) or a number
+    weight_decay: [f32], "WD";
+    /// Epoch after which the learning rate is multiplied by `decay-factor`, 0 for never; `auto` (by model; 200 for the
+    /// paper's) or a number
+    decay_at: [usize], "N";
     /// Factor of the learning rate after `decay-at`
     decay_factor: {f32 = 0.1}, "X";
     /// Clip the gradient to this norm, 0 for off
     clip_norm: {f32 = 0.0}, "X";
-    /// Positive pairs per step, 0 for all at once; `auto` is 0, or 65536 for hadamard-mlp, whose memory grows with them
+    /// Positive pairs per step, 0 for all at once; `auto` (by model; for the paper's 0, or 65536 for hadamard-mlp, whose memory
+    /// grows with them) or a number
     batch_size: [usize], "N";
-    /// Epochs between two evaluations; the first and the last epoch are always evaluated
-    evaluate_every: {usize = 5}, "N";
+    /// Epochs between two evaluations; the first and the last epoch are always evaluated; `auto` (by model; 5 for the
+    /// paper's) or a number
+    evaluate_every: [usize], "N";
     /// Number of runs, with random seeds SEED, SEED+1, ...
     repeats: {usize = 5}, "N";
     /// Random seed of the first run
@@ -169,41 +173,43 @@ impl Config {
 
     /// Each value on its own, and whether the catalog has the model; what depends on several is checked in `resolve`.
     pub(crate) fn check(&self) -> Result<()> {
-        catalog::find(&self.model)?;
+        if let Auto::Is(model) = &self.model {
+            catalog::find(model)?;
+        }
         self.check_values()
     }
 
     /// Each value but the name of the model, which may be one of the user's own.
     pub(super) fn check_values(&self) -> Result<()> {
         let counts = [
-            ("hops", self.hops, 64),
-            ("width", self.width, 1 << 16),
-            ("signal-dim", self.signal_dim, 1 << 16),
             // The pairs of a walk are held at once.
             ("walk-length", self.walk_length, 1 << 12),
             ("walks-per-node", self.walks_per_node, 1 << 16),
             ("walk-context", self.walk_context, 1 << 12),
             ("walk-epochs", self.walk_epochs, 1 << 16),
-            ("epochs", self.epochs, 1 << 24),
-            ("evaluate-every", self.evaluate_every, 1 << 24),
             ("repeats", self.repeats, 1 << 16),
         ];
+        let open_counts = [
+            ("hops", self.hops, 64),
+            ("width", self.width, 1 << 16),
+            ("signal-dim", self.signal_dim, 1 << 16),
+            ("epochs", self.epochs, 1 << 24),
+            ("evaluate-every", self.evaluate_every, 1 << 24),
+        ];
+        let made = open_counts.into_iter().filter_map(|(name, count, most)| Some((name, count.made()?, most)));
         let most = MOST;
-        let at_most = [("decay-at", self.decay_at)];
         let choices = [
+            ("decay-at", self.decay_at),
             ("batch-size", self.batch_size),
             ("train-per-class", self.train_per_class),
             ("valid-per-class", self.valid_per_class),
             ("test-per-class", self.test_per_class),
         ];
-        let chosen = choices.into_iter().filter_map(|(name, count)| match count {
-            Auto::Is(count) => Some((name, count)),
-            Auto::Auto => None,
-        });
-        if let Some((name, value)) = at_most.into_iter().chain(chosen).find(|(_, value)| *value > most) {
+        let mut chosen = choices.into_iter().filter_map(|(name, count)| Some((name, count.made()?)));
+        if let Some((name, value)) = chosen.find(|(_, value)| *value > most) {
             return Err(Error::setting(name, value, format!("expected a whole number up to {most}")));
         }
-        for (name, value, most) in counts {
+        for (name, value, most) in counts.into_iter().chain(made) {
             if !(1..=most).contains(&value) {
                 return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")));
             }
@@ -214,7 +220,7 @@ impl Config {
             return Err(Error::setting("dropout", dropout, "expected a probability from 0 up to, not including, 1"));
         }
         let positive = [
-            ("learning-rate", self.learning_rate),
+            ("learning-rate", self.learning_rate.unwrap_or(1.0)),
             ("decay-factor", self.decay_factor),
             ("walk-p", self.walk_p),
             ("walk-q", self.walk_q),
@@ -224,7 +230,7 @@ impl Config {
                 return Err(Error::setting(name, value, "expected a number above 0"));
             }
         }
-        for (name, value) in [("weight-decay", self.weight_decay), ("clip-norm", self.clip_norm)] {
+        for (name, value) in [("weight-decay", self.weight_decay.unwrap_or(0.0)), ("clip-norm", self.clip_norm)] {
             if !(value.is_finite() && value >= 0.0) {
                 return Err(Error::setting(name, value, "expected 0 or more"));
             }
@@ -259,7 +265,7 @@ mod tests {
     #[test]
     fn a_configuration_with_an_open_choice_is_not_a_resolved_one() {
         let error = Resolved::try_from(Config::default()).unwrap_err().to_string();
-        assert_eq!(error, "`dropout` is still auto");
+        assert_eq!(error, "`model` is still auto");
     }
 
     #[test]

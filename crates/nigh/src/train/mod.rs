@@ -7,6 +7,7 @@ mod config;
 mod objective;
 mod observer;
 mod pool;
+pub(crate) mod preset;
 mod reordered;
 mod resolve;
 mod setting;
@@ -16,7 +17,7 @@ pub use adam::Adam;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, Protocol, Resolved, SETTINGS};
 pub use observer::{Observer, Progress, Silent};
-pub use resolve::FitSettings;
+pub use resolve::{ChosenModel, FitSettings};
 pub use setting::Setting;
 
 use crate::dataset::Dataset;

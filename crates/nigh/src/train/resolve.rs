@@ -1,28 +1,58 @@
 //! From a configuration with open choices to one with none, and from that to what each stage needs.
 
 use super::config::{Choices, Config, Protocol, Resolved};
+use super::preset::Preset;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric};
 use crate::model::catalog::{self, Hyperparameters};
 use crate::model::{Answer, Architecture, Decoder, Dimensions, Scoring, Shape};
+use crate::names::Auto;
 use crate::source::{Node2Vec, Refresh, SignalScale};
 use crate::task::{Negatives, SameLabelPairs, SplitSettings, Task};
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
 const MAX_NODES_FOR_ALL_PAIRS: usize = 1_000;
 
+/// The model of a training.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenModel {
+    /// Its name in the catalog.
+    pub name: String,
+    /// Why, if the user left the choice open.
+    pub reason: Option<&'static str>,
+}
+
 impl Config {
     /// Checks every value against the others and the data, and makes every choice that was left open.
     pub fn resolve(self, dataset: &Dataset) -> Result<Resolved> {
-        let model = catalog::find(&self.model)?;
+        let model = self.chosen_model().name;
         // Settings of encoders do not change what resolving asks of an architecture.
-        let architecture = model.architecture(&Hyperparameters::default());
-        self.resolve_for(dataset, &architecture, model.dropout)
+        let architecture = catalog::find(&model)?.architecture(&Hyperparameters::default());
+        let preset = Preset::of(&model, Dimensions::of(dataset))?;
+        self.resolve_for(dataset, model, &architecture, preset)
     }
 
-    /// As `resolve`, for an architecture that need not be in the catalog, with its usual dropout probability.
-    pub(crate) fn resolve_for(self, dataset: &Dataset, architecture: &Architecture, dropout: f32) -> Result<Resolved> {
+    /// The model that the user chose, or the one that answers the task best.
+    pub fn chosen_model(&self) -> ChosenModel {
+        if let Auto::Is(name) = &self.model {
+            return ChosenModel { name: name.clone(), reason: None };
+        }
+        let (name, reason) = match (self.protocol, self.task) {
+            (Protocol::Published, _) => ("smp-linear", "the paper's main model, since the protocol is the paper's"),
+            _ => ("smp-linear", "the paper's main model"),
+        };
+        ChosenModel { name: name.to_string(), reason: Some(reason) }
+    }
+
+    /// As `resolve`, for an architecture that need not be in the catalog, with what it brings along.
+    pub(crate) fn resolve_for(
+        self,
+        dataset: &Dataset,
+        model: String,
+        architecture: &Architecture,
+        preset: Preset,
+    ) -> Result<Resolved> {
         self.check_values()?;
         dataset.check()?;
         if self.valid_fraction + self.test_fraction >= 1.0 {
@@ -43,15 +73,25 @@ impl Config {
         let all_at_once = if decoder == Decoder::HadamardMlp { 1 << 16 } else { 0 };
         let [train_per_class, valid_per_class, test_per_class] = self.per_class(dataset)?;
         let small = dataset.samples.iter().all(|sample| sample.graph.num_nodes() <= MAX_NODES_FOR_ALL_PAIRS);
+        self.check_model(&model, architecture, decoder, several)?;
         let choices = Choices {
-            dropout: self.dropout.unwrap_or(dropout),
+            model,
+            hops: self.hops.unwrap_or(preset.hops),
+            width: self.width.unwrap_or(preset.width),
+            signal_dim: self.signal_dim.unwrap_or(preset.signal_dim),
+            epochs: self.epochs.unwrap_or(preset.epochs),
+            learning_rate: self.learning_rate.unwrap_or(preset.learning_rate),
+            weight_decay: self.weight_decay.unwrap_or(preset.weight_decay),
+            decay_at: self.decay_at.unwrap_or(preset.decay_at),
+            evaluate_every: self.evaluate_every.unwrap_or(preset.evaluate_every),
+            dropout: self.dropout.unwrap_or(preset.dropout),
             signal_scale: self
                 .signal_scale
                 .unwrap_or(dataset.paper_defaults.signal_scale.unwrap_or(SignalScale::InverseSqrt)),
             refresh: self.refresh.unwrap_or(if several { Refresh::Resampled } else { Refresh::Fixed }),
             decoder,
             metric: self.chosen_metric()?,
-            batch_size: self.batch_size.unwrap_or(all_at_once),
+            batch_size: self.batch_size.unwrap_or(preset.batch_size.unwrap_or(all_at_once)),
             train_per_class,
             valid_per_class,
             test_per_class,
@@ -63,7 +103,6 @@ impl Config {
                 SameLabelPairs::Sampled
             }),
         };
-        self.check_model(architecture, decoder, several)?;
         let learns = architecture.learns(!self.task.is_about_pairs(), decoder);
         let mut resolved = self.with(choices);
         if !learns {
@@ -110,8 +149,7 @@ impl Config {
     }
 
     /// Whether the model can do the task on such data.
-    fn check_model(&self, architecture: &Architecture, decoder: Decoder, several: bool) -> Result<()> {
-        let model = &self.model;
+    fn check_model(&self, model: &str, architecture: &Architecture, decoder: Decoder, several: bool) -> Result<()> {
         let wrong = |problem: &str| Err(Error::setting("model", model, problem));
         if self.task == Task::NodeClassification && !architecture.can_classify() {
             return wrong("it answers for pairs alone; take smp-linear to classify nodes");

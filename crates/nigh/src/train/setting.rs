@@ -197,7 +197,7 @@ macro_rules! settings {
         }
 
         impl Default for Config {
-            /// The paper's appendix.
+            /// Every choice open that may be; for the paper's models this is its appendix.
             fn default() -> Config {
                 Config { $($field: $($default)? $(Auto::<$Open>::Auto)?,)+ }
             }
@@ -243,7 +243,7 @@ macro_rules! settings {
     (@fixed $value:expr, $Fixed:ty) => { $value };
     (@open $value:expr, $Open:ty) => { $value };
     (@made $config:ident, $field:ident, $Open:ty) => {
-        match $config.$field {
+        match $config.$field.clone() {
             Auto::<$Open>::Is(choice) => choice,
             Auto::Auto => return Err(Error::OpenChoice { name: stringify!($field).replace('_', "-") }),
         }
