@@ -3,6 +3,7 @@
 mod gat;
 mod gcn;
 mod gin;
+mod hop_mixture;
 mod linear;
 mod node2vec;
 mod pgnn;
@@ -12,6 +13,7 @@ mod table;
 pub use gat::Gat;
 pub use gcn::Gcn;
 pub use gin::Gin;
+pub use hop_mixture::HopMixture;
 pub use linear::{Linear, Propagated};
 pub use node2vec::SkipGram;
 pub use pgnn::PGnn;
