@@ -1,12 +1,14 @@
 //! 5. Tasks. A task is a split: which pairs or nodes a model has to answer for, and which edges message passing may see.
 
 mod link_prediction;
+mod masking;
 pub mod negatives;
 mod node_classification;
 mod pairwise;
 mod reconstruction;
 
 pub use link_prediction::{GraphParts, hold_out};
+pub use masking::{Masking, mask};
 pub use negatives::{Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 
