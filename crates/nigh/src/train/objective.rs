@@ -55,12 +55,19 @@ pub(super) fn evaluate<O: Objective>(
     model: &Model,
     draw: u64,
 ) -> Result<[f64; 2]> {
-    let mut mean = |parts: &[Part<O::Evaluation>]| -> Result<f64> {
-        let values = parts.iter().map(|part| objective.metric(part, &model.represent(&part.view, draw), model));
-        Ok(mean_and_std(&values.collect::<Result<Vec<f64>>>()?).0)
-    };
-    let valid = mean(&parts.valid)?;
-    Ok([valid, parts.test.as_ref().map_or(Ok(valid), |test| mean(test))?])
+    let valid = mean_metric(objective, &parts.valid, model, draw)?;
+    Ok([valid, parts.test.as_ref().map_or(Ok(valid), |test| mean_metric(objective, test, model, draw))?])
+}
+
+/// The metric of a trained model, as the mean over parts.
+pub(super) fn mean_metric<O: Objective>(
+    objective: &mut O,
+    parts: &[Part<O::Evaluation>],
+    model: &Model,
+    draw: u64,
+) -> Result<f64> {
+    let values = parts.iter().map(|part| objective.metric(part, &model.represent(&part.view, draw), model));
+    Ok(mean_and_std(&values.collect::<Result<Vec<f64>>>()?).0)
 }
 
 /// Scores that can't be compared would be ranked by accident.
@@ -221,10 +228,10 @@ impl Objective for PairObjective {
 
     fn metric(&mut self, part: &Part<EvaluationPairs>, h: &Matrix, model: &Model) -> Result<f64> {
         let graph = part.view.operator.graph();
-        let positive = self.evaluator.scores(graph, h, &part.question.positive, &model.weights).to_vec();
-        let negative = self.evaluator.scores(graph, h, &part.question.negative, &model.weights);
-        check_finite(&positive)?;
-        check_finite(negative)?;
-        Ok(self.metric.of(&positive, negative))
+        let evaluator = &mut self.evaluator;
+        part.question.measure(self.metric, |pairs| {
+            let scores = evaluator.scores(graph, h, pairs, &model.weights);
+            check_finite(scores).map(|()| scores.to_vec())
+        })
     }
 }

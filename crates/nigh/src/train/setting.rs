@@ -8,7 +8,7 @@ use crate::metric::Metric;
 use crate::model::Decoder;
 use crate::names::Auto;
 use crate::source::{Refresh, Signal, SignalScale};
-use crate::task::{Negatives, SameLabelPairs, Task};
+use crate::task::{EvaluationNegatives, Negatives, SameLabelPairs, Task};
 use serde::Serialize;
 
 /// A setting as users see it: an option of the command line, a key in a TOML file.
@@ -167,7 +167,18 @@ macro_rules! named_settings {
         }
     )+};
 }
-named_settings!(Task, Protocol, Storage, Signal, SignalScale, Refresh, Decoder, Negatives, SameLabelPairs);
+named_settings!(
+    Task,
+    Protocol,
+    Storage,
+    Signal,
+    SignalScale,
+    Refresh,
+    Decoder,
+    Negatives,
+    EvaluationNegatives,
+    SameLabelPairs
+);
 
 /// Declares every setting once: `name: {Type = default}` where there is one default, `name: [Type]` where `auto` is it. The
 /// documentation of a setting is its help text.
