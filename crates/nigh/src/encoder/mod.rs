@@ -3,6 +3,7 @@
 mod gat;
 mod gcn;
 mod gin;
+mod hop_mixture;
 mod linear;
 mod node2vec;
 mod pgnn;
@@ -12,6 +13,7 @@ mod table;
 pub use gat::Gat;
 pub use gcn::Gcn;
 pub use gin::Gin;
+pub use hop_mixture::HopMixture;
 pub use linear::{Linear, Propagated};
 pub use node2vec::SkipGram;
 pub use pgnn::PGnn;
@@ -23,6 +25,7 @@ use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, SparseMatrix};
 use crate::ops::add::Add;
 use crate::ops::dropout::{Dropout, Mask, ReluDropout};
+use crate::ops::layer_norm::LayerNorm;
 use crate::ops::linear::LinearMap;
 use crate::ops::lookup::Lookup;
 use crate::ops::propagate::Propagate;
@@ -276,6 +279,13 @@ impl Scope<'_> {
     pub fn relu_dropout(&mut self, x: Var, dropout: f32, name: &str) -> Var {
         let step = ReluDropout::new(dropout, &self.name(name)).by(self.addresses.clone());
         self.tape.push(step, &[x])
+    }
+
+    /// Rows of mean zero and variance one, times a gain and plus a bias per column, which start at one and zero.
+    pub fn layer_norm(&mut self, x: Var, name: &str) -> Var {
+        let gain = self.weight(&format!("{name}/gain"), [1, x.width()], Init::Constant { value: 1.0 });
+        let bias = self.weight(&format!("{name}/bias"), [1, x.width()], Init::Zeros);
+        self.tape.push(LayerNorm::default(), &[x, gain, bias])
     }
 
     /// The input with entries dropped in training, by the mask `name`. Ids are not dropped.

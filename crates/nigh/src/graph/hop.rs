@@ -65,6 +65,49 @@ pub(crate) fn apply_hops(
     }
 }
 
+/// `y = Σ_k c_k operator^k x` by Horner's rule, `y = c_0 x + Ã (c_1 x + Ã (c_2 x + ...))`: a hop per coefficient but the first,
+/// and no power is stored.
+pub(crate) fn apply_hop_sum(
+    operator: &Operator,
+    coefficients: &[f32],
+    x: &Matrix,
+    y: &mut Matrix,
+    buffers: &mut HopBuffers,
+) {
+    let (rows, width) = (x.rows(), x.cols());
+    assert_eq!(rows, operator.graph().num_nodes(), "one row per node");
+    let wider = whole_vectors(width);
+    if wider != width {
+        let [mut from, mut to] = std::mem::take(&mut buffers.padded);
+        copy_columns(x, wider, &[], &mut from);
+        apply_hop_sum(operator, coefficients, &from, &mut to, buffers);
+        copy_columns(&to, width, &[], y);
+        buffers.padded = [from, to];
+        return;
+    }
+    let (&last, before) = coefficients.split_last().expect("a coefficient per power, of the zeroth at least");
+    y.reshape(rows, width);
+    buffers.single.reshape(rows, width);
+    // The last hop has to end in `y`.
+    let (mut from, mut to) = (&mut buffers.single, y);
+    if before.len().is_multiple_of(2) {
+        std::mem::swap(&mut from, &mut to);
+    }
+    let is_scaled = operator.graph().num_edges() >= WORTH_A_PASS * rows && !before.is_empty();
+    for_row_blocks(from.data_mut(), width, width, |first, block| {
+        multiply(&x.data()[first * width..][..block.len()], last, block);
+        if is_scaled {
+            scale_rows_in_place(&operator.right()[first..], width, block);
+        }
+    });
+    for (k, &coefficient) in before.iter().enumerate().rev() {
+        let scales = is_scaled && k > 0;
+        let addend = Some((x.data(), coefficient));
+        Hop { addend, is_scaled, scales, ..Hop::new(operator, from.data(), width) }.run(to.data_mut());
+        std::mem::swap(&mut from, &mut to);
+    }
+}
+
 /// The width at which rows are whole vectors. Rows of other widths would be gathered in pieces, with all neighbours read for
 /// each, and would not start at cache lines.
 fn whole_vectors(width: usize) -> usize {
@@ -98,6 +141,25 @@ simd! {
             for (y, x) in y.iter_mut().zip(x) {
                 *y = r * x;
             }
+        }
+    }
+}
+
+simd! {
+    fn scale_rows_in_place(right: &[f32], width: usize, y: &mut [f32]) {
+        for (y, r) in y.chunks_exact_mut(width).zip(right) {
+            for y in y {
+                *y *= r;
+            }
+        }
+    }
+}
+
+simd! {
+    /// `y = factor x`.
+    fn multiply(x: &[f32], factor: f32, y: &mut [f32]) {
+        for (y, x) in y.iter_mut().zip(x) {
+            *y = factor * x;
         }
     }
 }
@@ -157,7 +219,9 @@ struct Hop<'a, S> {
     scales: bool,
     /// Multiplies the result.
     factor: f32,
-    /// Is added to it, unless it is empty.
+    /// A matrix and its factor, a row of which is added to each row of the result before it is scaled for the next hop.
+    addend: Option<(&'a [f32], f32)>,
+    /// Is added to each row in the end, unless it is empty.
     bias: &'a [f32],
     ahead: usize,
 }
@@ -166,7 +230,7 @@ impl<S: Entry> Hop<'_, S> {
     fn new<'a>(operator: &'a Operator, x: &'a [S], width: usize) -> Hop<'a, S> {
         // Beyond all edges there is nothing to prefetch.
         let ahead = if size_of_val(x) > CACHED_BYTES { AHEAD / size_of::<S>() } else { usize::MAX >> 1 };
-        Hop { operator, x, width, is_scaled: false, scales: false, factor: 1.0, bias: &[], ahead }
+        Hop { operator, x, width, is_scaled: false, scales: false, factor: 1.0, addend: None, bias: &[], ahead }
     }
 
     /// Computes all rows; returns whether an entry is beyond the range of `D`.
@@ -237,6 +301,9 @@ fn block<const B: usize>(
     let l = hop.operator.left()[i] * hop.factor;
     for value in &mut sum {
         *value *= l;
+    }
+    if let Some((addend, factor)) = hop.addend {
+        add_scaled(&mut sum, factor, *entries(addend, i * hop.width + column));
     }
     if hop.scales {
         for value in &mut sum {

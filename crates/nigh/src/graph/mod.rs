@@ -12,7 +12,7 @@ mod walk;
 
 pub(crate) use builder::{Edges, build, build_mentioned, span};
 pub use components::Component;
-pub(crate) use hop::{HopBuffers, apply_hops};
+pub(crate) use hop::{HopBuffers, apply_hop_sum, apply_hops};
 pub use operator::Operator;
 pub(crate) use walk::Walker;
 

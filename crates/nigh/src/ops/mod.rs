@@ -8,6 +8,8 @@ pub mod anchors;
 pub mod attention;
 pub mod blend;
 pub mod dropout;
+pub mod hop_sum;
+pub mod layer_norm;
 pub mod linear;
 pub mod lookup;
 pub mod normalize;

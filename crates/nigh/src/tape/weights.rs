@@ -5,11 +5,16 @@ use super::{Place, Var};
 use crate::linalg::Matrix;
 use crate::seeds::{self, Purpose, Seeds};
 
-/// The random start of a weight.
+/// How a weight starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Init {
     /// All zero, as the biases of convolutions.
     Zeros,
+    /// All of one value, as the gains of layer normalisation.
+    Constant {
+        /// Each entry.
+        value: f32,
+    },
     /// Uniform in `±bound`.
     Uniform {
         /// The largest magnitude.
@@ -28,10 +33,11 @@ impl Init {
         Init::Uniform { bound: (6.0 / (fan_in + fan_out) as f32).sqrt() }
     }
 
-    /// The same, wider by a factor.
+    /// The same, larger by a factor.
     pub fn times(self, factor: f32) -> Init {
         match self {
             Init::Zeros => Init::Zeros,
+            Init::Constant { value } => Init::Constant { value: factor * value },
             Init::Uniform { bound } => Init::Uniform { bound: factor * bound },
         }
     }
@@ -101,6 +107,7 @@ impl Weights {
             name,
             Matrix::from_fn(rows, cols, |_, _| match init {
                 Init::Zeros => 0.0,
+                Init::Constant { value } => value,
                 Init::Uniform { bound } => (2.0 * rng.unit() - 1.0) * bound,
             }),
         )

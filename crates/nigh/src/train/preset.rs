@@ -1,0 +1,66 @@
+//! What a model brings along where the user leaves a choice open: its widths and its schedule. The paper's models bring the
+//! settings of its appendix.
+
+use super::Config;
+use crate::error::Result;
+use crate::model::{Dimensions, catalog};
+use crate::names::Auto;
+
+/// The settings of a model on data of some dimensions. What the user sets goes before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Preset {
+    pub hops: usize,
+    pub width: usize,
+    pub dropout: f32,
+    pub signal_dim: usize,
+    pub epochs: usize,
+    pub learning_rate: f32,
+    pub weight_decay: f32,
+    pub decay_at: usize,
+    /// `None` leaves it to the decoder.
+    pub batch_size: Option<usize>,
+    pub evaluate_every: usize,
+}
+
+impl Preset {
+    /// The paper's appendix.
+    pub const PAPER: Preset = Preset {
+        hops: 2,
+        width: 32,
+        dropout: 0.5,
+        signal_dim: 32,
+        epochs: 1000,
+        learning_rate: 0.01,
+        weight_decay: 5e-4,
+        decay_at: 200,
+        batch_size: None,
+        evaluate_every: 5,
+    };
+
+    /// What a model of the catalog brings along.
+    pub fn of(model: &str, dimensions: Dimensions) -> Result<Preset> {
+        let _ = dimensions;
+        Ok(Preset { dropout: catalog::find(model)?.dropout, ..Preset::PAPER })
+    }
+}
+
+impl Config {
+    /// Leaves every choice open that is made as the paper has it: for the paper's models, either says the same.
+    pub(crate) fn leave_open_what_the_paper_has(&mut self) {
+        fn open<T: PartialEq>(choice: &mut Auto<T>, paper: T) {
+            if *choice == Auto::Is(paper) {
+                *choice = Auto::Auto;
+            }
+        }
+        let Preset { hops, width, signal_dim, epochs, learning_rate, weight_decay, decay_at, evaluate_every, .. } =
+            Preset::PAPER;
+        open(&mut self.hops, hops);
+        open(&mut self.width, width);
+        open(&mut self.signal_dim, signal_dim);
+        open(&mut self.epochs, epochs);
+        open(&mut self.learning_rate, learning_rate);
+        open(&mut self.weight_decay, weight_decay);
+        open(&mut self.decay_at, decay_at);
+        open(&mut self.evaluate_every, evaluate_every);
+    }
+}
