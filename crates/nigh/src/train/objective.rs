@@ -83,14 +83,22 @@ pub(super) fn evaluate<O: Objective>(
     model: &Model,
     draw: u64,
 ) -> Result<[f64; 2]> {
-    let mut mean = |stage: usize, parts: &[Part<O::Evaluation>]| -> Result<f64> {
-        let of = |(number, part): (usize, &Part<O::Evaluation>)| {
-            objective.metric((stage, number), part, &model.represent(&part.view, draw), model)
-        };
-        Ok(mean_and_std(&parts.iter().enumerate().map(of).collect::<Result<Vec<f64>>>()?).0)
+    let valid = mean_metric(objective, 0, &parts.valid, model, draw)?;
+    Ok([valid, parts.test.as_ref().map_or(Ok(valid), |test| mean_metric(objective, 1, test, model, draw))?])
+}
+
+/// The metric of a trained model, as the mean over the parts of a stage: validation (0) or test (1).
+pub(super) fn mean_metric<O: Objective>(
+    objective: &mut O,
+    stage: usize,
+    parts: &[Part<O::Evaluation>],
+    model: &Model,
+    draw: u64,
+) -> Result<f64> {
+    let of = |(number, part): (usize, &Part<O::Evaluation>)| {
+        objective.metric((stage, number), part, &model.represent(&part.view, draw), model)
     };
-    let valid = mean(0, &parts.valid)?;
-    Ok([valid, parts.test.as_ref().map_or(Ok(valid), |test| mean(1, test))?])
+    Ok(mean_and_std(&parts.iter().enumerate().map(of).collect::<Result<Vec<f64>>>()?).0)
 }
 
 /// Scores that can't be compared would be ranked by accident.

@@ -25,8 +25,8 @@ pub(super) struct PairObjective {
     evaluator: PairDecoder,
     /// What is known of the pairs of each training part, if the decoder reads it.
     tables: Vec<PairTable>,
-    /// The same for evaluation parts: positive and negative pairs.
-    evaluation_scalars: HashMap<PartName, [Matrix; 2]>,
+    /// The same for evaluation parts, portion by portion as they are scored.
+    evaluation_scalars: HashMap<PartName, Vec<Matrix>>,
     /// All positive pairs of the part, in the order of this epoch, if they are taken in batches.
     shuffled: Vec<[u32; 2]>,
     batch: Vec<[u32; 2]>,
@@ -34,7 +34,7 @@ pub(super) struct PairObjective {
     batch_nodes: BatchNodes,
 }
 
-/// Evaluation pairs whose scalars are kept from epoch to epoch.
+/// Pairs of an evaluation part whose scalars are kept from epoch to epoch.
 const MAX_KEPT_PAIRS: usize = 1 << 22;
 
 impl PairObjective {
@@ -98,21 +98,6 @@ impl PairObjective {
             PairTable::new(model, part, [number as u64, address], self.negatives_per_positive, draws)
         };
         train.iter().enumerate().map(table).collect()
-    }
-
-    fn scores(&mut self, name: PartName, part: &Part<EvaluationPairs>, h: &Matrix, model: &Model) -> [Vec<f32>; 2] {
-        let question = &part.question;
-        let kept = question.positive.len() + question.negative.len() <= MAX_KEPT_PAIRS;
-        if self.tables.is_empty() || !kept {
-            return [&question.positive, &question.negative]
-                .map(|pairs| self.evaluator.scores(model, &part.view, h, pairs).to_vec());
-        }
-        let known = self
-            .evaluation_scalars
-            .entry(name)
-            .or_insert_with(|| [&question.positive, &question.negative].map(|pairs| model.pair_scalars(&part.view, pairs)));
-        let sides = [(&question.positive, &known[0]), (&question.negative, &known[1])];
-        sides.map(|(pairs, known)| self.evaluator.scores_given(model, &part.view, h, pairs, Some(known)).to_vec())
     }
 }
 
@@ -205,9 +190,21 @@ impl Objective for PairObjective {
     }
 
     fn metric(&mut self, name: PartName, part: &Part<EvaluationPairs>, h: &Matrix, model: &Model) -> Result<f64> {
-        let [positive, negative] = self.scores(name, part, h, model);
-        check_finite(&positive)?;
-        check_finite(&negative)?;
-        Ok(self.metric.of(&positive, &negative))
+        let kept = &mut self.evaluation_scalars;
+        let known = kept.entry(name).or_default();
+        let (evaluator, mut portion, mut num_kept) = (&mut self.evaluator, 0, 0);
+        part.question.measure(self.metric, |pairs| {
+            num_kept += pairs.len();
+            let scores = if self.tables.is_empty() || num_kept > MAX_KEPT_PAIRS {
+                evaluator.scores(model, &part.view, h, pairs)
+            } else {
+                if portion == known.len() {
+                    known.push(model.pair_scalars(&part.view, pairs));
+                }
+                portion += 1;
+                evaluator.scores_given(model, &part.view, h, pairs, Some(&known[portion - 1]))
+            };
+            check_finite(scores).map(|()| scores.to_vec())
+        })
     }
 }

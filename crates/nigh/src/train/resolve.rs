@@ -10,7 +10,7 @@ use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scorin
 use crate::names::Auto;
 use crate::source::walks::ExactCost;
 use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
-use crate::task::{Masking, Negatives, SameLabelPairs, SplitSettings, Task};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitSettings, Task};
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
 const MAX_NODES_FOR_ALL_PAIRS: usize = 1_000;
@@ -57,18 +57,11 @@ impl Config {
     ) -> Result<Resolved> {
         self.check_values()?;
         dataset.check()?;
-        if self.valid_fraction + self.test_fraction >= 1.0 {
-            let sum = self.valid_fraction + self.test_fraction;
-            return Err(Error::setting(
-                "valid-fraction",
-                self.valid_fraction,
-                format!("with test-fraction it makes {sum}; nothing is left to train on"),
-            ));
-        }
+        let judging = self.judging()?;
         let several = dataset.samples.len() > 1;
         let negatives = match self.protocol {
             Protocol::Published => Negatives::Loose,
-            Protocol::Strict => Negatives::Exact,
+            Protocol::Strict | Protocol::Ncn => Negatives::Exact,
         };
         let is_heuristic = architecture.heuristic.is_some();
         let decoder = self.decoder.unwrap_or(match architecture.knows_pairs() {
@@ -96,13 +89,17 @@ impl Config {
                 .unwrap_or(dataset.paper_defaults.signal_scale.unwrap_or(SignalScale::InverseSqrt)),
             refresh: self.refresh.unwrap_or(if several { Refresh::Resampled } else { Refresh::Fixed }),
             decoder,
-            metric: self.chosen_metric()?,
+            metric: judging.metric,
             batch_size: self.batch_size.unwrap_or(preset.batch_size.unwrap_or(all_at_once)),
             train_per_class,
             valid_per_class,
             test_per_class,
             train_negatives: self.train_negatives.unwrap_or(negatives),
-            evaluation_negatives: self.evaluation_negatives.unwrap_or(negatives),
+            evaluation_negatives: judging.negatives,
+            valid_fraction: judging.fractions[0],
+            test_fraction: judging.fractions[1],
+            valid_negative_ratio: judging.ratios[0],
+            test_negative_ratio: judging.ratios[1],
             mask_training_pairs: self.mask_training_pairs.unwrap_or(match self.task {
                 Task::LinkPrediction => preset.mask_training_pairs,
                 // Nothing is held out, or pairs are not edges.
@@ -125,10 +122,62 @@ impl Config {
         Ok(resolved)
     }
 
-    fn chosen_metric(&self) -> Result<Metric> {
+    /// What follows from protocol and kind of negatives, where the user left it open.
+    fn judging(&self) -> Result<Judging> {
+        let is_ncn = self.protocol == Protocol::Ncn;
+        let is_about_links = self.task == Task::LinkPrediction;
+        if is_ncn && !is_about_links {
+            return Err(Error::setting("protocol", self.protocol, "it judges link-prediction; take strict"));
+        }
+        let drawn = match self.protocol {
+            Protocol::Published => EvaluationNegatives::Loose,
+            Protocol::Strict | Protocol::Ncn => EvaluationNegatives::Exact,
+        };
+        let negatives = self.evaluation_negatives.unwrap_or(drawn);
+        let has_own = negatives.pooled().is_none();
+        if has_own && !is_about_links {
+            return Err(Error::setting("evaluation-negatives", negatives, "it is for link-prediction; take exact"));
+        }
+        let [valid, test] =
+            [self.valid_fraction.unwrap_or(0.1), self.test_fraction.unwrap_or(if is_ncn { 0.2 } else { 0.1 })];
+        if valid + test >= 1.0 {
+            let sum = valid + test;
+            let problem = format!("with test-fraction it makes {sum}; nothing is left to train on");
+            return Err(Error::setting("valid-fraction", valid, problem));
+        }
+        let usual = match negatives {
+            EvaluationNegatives::Heart => [HEART_NEGATIVES; 2],
+            _ if is_ncn => [2.0, 1.0],
+            _ => [1.0; 2],
+        };
+        let given = [self.valid_negative_ratio, self.test_negative_ratio];
+        for (name, ratio) in ["valid-negative-ratio", "test-negative-ratio"].into_iter().zip(given) {
+            let Some(ratio) = ratio.made() else { continue };
+            let problem = match negatives {
+                EvaluationNegatives::Heart if ratio % 2.0 != 0.0 => "heart needs an even number, half for each end",
+                EvaluationNegatives::All if ratio != 1.0 => "all nodes are the negatives; leave it out",
+                _ => continue,
+            };
+            return Err(Error::setting(name, ratio, problem));
+        }
+        let metric = match (is_about_links, has_own, is_ncn) {
+            (true, true, _) => PairMetric::MeanReciprocalRank,
+            (true, false, true) => PairMetric::HitsAt(100),
+            _ => PairMetric::Auc,
+        };
+        Ok(Judging {
+            fractions: [valid, test],
+            negatives,
+            ratios: [given[0].unwrap_or(usual[0]), given[1].unwrap_or(usual[1])],
+            metric: self.chosen_metric(metric)?,
+        })
+    }
+
+    /// The user's metric, or `usual` for pairs.
+    fn chosen_metric(&self, usual: PairMetric) -> Result<Metric> {
         let is_about_pairs = self.task.is_about_pairs();
         let (default, right) = match is_about_pairs {
-            true => (Metric::Pairs(PairMetric::Auc), "auc, ap, hits@K or mrr"),
+            true => (Metric::Pairs(usual), "auc, ap, hits@K or mrr"),
             false => (Metric::Classes(ClassMetric::Accuracy), "accuracy or macro-f1"),
         };
         let metric = self.metric.unwrap_or(default);
@@ -213,6 +262,19 @@ fn cheapest_proximities(dataset: &Dataset, architecture: &Architecture) -> Proxi
     if cheap { Proximities::Exact } else { Proximities::Estimated }
 }
 
+/// How a model is judged.
+struct Judging {
+    /// Of validation and test.
+    fractions: [f32; 2],
+    negatives: EvaluationNegatives,
+    /// Of validation and test.
+    ratios: [f32; 2],
+    metric: Metric,
+}
+
+/// Negatives per positive of HeaRT.
+const HEART_NEGATIVES: f32 = 500.0;
+
 /// How weights are fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitSettings {
@@ -263,6 +325,7 @@ impl Resolved {
             per_class: (self.train_per_class > 0).then_some(per_class),
             train_negatives: self.train_negatives,
             evaluation_negatives: self.evaluation_negatives,
+            negative_ratios: [self.valid_negative_ratio, self.test_negative_ratio],
             same_label_pairs: self.same_label_pairs,
         }
     }

@@ -8,7 +8,7 @@ use crate::metric::Metric;
 use crate::model::Decoder;
 use crate::names::Auto;
 use crate::source::{Proximities, Refresh, Signal, SignalScale};
-use crate::task::{Masking, Negatives, SameLabelPairs, Task};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, Task};
 use serde::Serialize;
 
 /// A setting as users see it: an option of the command line, a key in a TOML file.
@@ -176,6 +176,7 @@ named_settings!(
     Refresh,
     Decoder,
     Negatives,
+    EvaluationNegatives,
     Masking,
     Proximities,
     SameLabelPairs

@@ -26,6 +26,9 @@ const SUMS: &str = "SHA256SUMS";
 /// The layout of the folder; a number that this program does not know is refused.
 const FORMAT: u32 = 1;
 
+/// Settings that earlier versions did not have, and what they did.
+const BEFORE: [(&str, f64); 2] = [("valid-negative-ratio", 1.0), ("test-negative-ratio", 1.0)];
+
 /// `model.json`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -130,7 +133,11 @@ impl Trained {
         let text = |name: &str| -> Result<String> {
             String::from_utf8(checked(name)?).map_err(|_| refused(format!("{name} is damaged: not UTF-8 text")))
         };
-        let table = text(CONFIG)?.parse().map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
+        let table = text(CONFIG)?.parse::<toml::Table>();
+        let mut table = table.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
+        for (name, value) in BEFORE {
+            table.entry(name).or_insert(value.into());
+        }
         let config = Config::from_table(table).and_then(Resolved::try_from);
         let config = config.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
         let ids = match manifest.numbered_nodes {
