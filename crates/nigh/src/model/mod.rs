@@ -6,6 +6,7 @@ mod head;
 mod heuristic;
 mod pair_head;
 mod pair_scalars;
+mod vectors;
 mod view;
 
 pub use decoder::{Decoder, Scoring};
@@ -106,6 +107,8 @@ pub struct Dimensions {
     pub classes: usize,
     /// Nodes of the largest graph.
     pub nodes: usize,
+    /// Edges of all graphs.
+    pub edges: usize,
 }
 
 impl Dimensions {
@@ -116,6 +119,7 @@ impl Dimensions {
             features: dataset.samples[0].features.count(),
             classes: dataset.class_names.len(),
             nodes: nodes.unwrap_or(0),
+            edges: dataset.num_edges(),
         }
     }
 }
@@ -206,6 +210,7 @@ impl Model {
             scoring.record(&mut access, width, num_pair_scalars(&architecture));
         }
         pair_scalars::declare(&architecture.pair_sources, shape.num_features, &mut access);
+        vectors::declare(&architecture.pair_sources, &mut access);
         Ok(Model { architecture, shape, seeds, representation_width: width, weights })
     }
 

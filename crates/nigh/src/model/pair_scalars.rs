@@ -94,8 +94,13 @@ impl Model {
             signal: shape.signal,
             signal_dim: shape.signal_dim,
         };
-        let features = self.weights.get(PROJECTION).map(|projection| projected(&view.features, &projection.value));
+        let features = self.compared_features(view);
         pair_scalars(&self.architecture().pair_sources, &settings, view, features.as_ref(), self.seeds(), pairs)
+    }
+
+    /// The columns of the features that are compared, if the model compares any.
+    pub(super) fn compared_features(&self, view: &View) -> Option<Matrix> {
+        self.weights.get(PROJECTION).map(|projection| projected(&view.features, &projection.value))
     }
 
     /// Learns means and scales from the numbers of training pairs: a mean of zero and a deviation of one, both kinds of pairs

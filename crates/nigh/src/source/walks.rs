@@ -61,6 +61,18 @@ impl ExactCost {
     }
 }
 
+/// `max_i |M_i|`, which bounds the rows of every power of `M`: its spectral norm is at most one.
+pub fn max_row_norm(graph: &Graph) -> f64 {
+    let operator = Operator::walk(graph.clone().into());
+    let scale = operator.left();
+    let square = |i: usize| -> f64 {
+        let weight = |at: usize| graph.weights(i).map_or(1.0, |weights| f64::from(weights[at]));
+        let entry = |(at, &j): (usize, &u32)| weight(at) * f64::from(scale[i]) * f64::from(scale[j as usize]);
+        graph.neighbours(i).iter().enumerate().map(|neighbour| entry(neighbour).powi(2)).sum()
+    };
+    (0..graph.num_nodes()).map(square).fold(0.0, f64::max).sqrt()
+}
+
 /// Proximities of pairs in one graph.
 pub fn walk_products(
     graph: &Operator,

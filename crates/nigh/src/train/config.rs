@@ -4,10 +4,11 @@ use super::setting::{self, Setting, settings};
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
+use crate::model::catalog::NodeTable;
 use crate::model::{Decoder, catalog};
 use crate::names::{Auto, named};
 use crate::source::{Node2Vec, Proximities, Refresh, Signal, SignalScale};
-use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, Task};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, Task, TestEdges};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -95,6 +96,8 @@ settings! {
     valid_fraction: [f32], "X";
     /// Fraction of edges, pairs or labelled nodes held out for the test: `auto` (0.1, or 0.2 by protocol ncn) or a number
     test_fraction: [f32], "X";
+    /// Edges that message passing sees in the test of link prediction: `training`, or `training-and-validation`
+    test_edges: {TestEdges = TestEdges::Training}, "EDGES";
     /// Training nodes per class, 0 to split by fractions
     train_per_class: [usize], "N";
     /// Validation nodes per class
@@ -118,6 +121,9 @@ settings! {
     /// Walk proximities of smp-proximity: `exact`, `estimated` from a Gaussian E of width `signal-dim`, or `auto` (exact where
     /// counting walks says that it is cheap)
     proximities: [Proximities], "KIND";
+    /// Whether smp-proximity learns a row of numbers for every node: `learnt`, `none`, or `auto` (learnt in graphs without features
+    /// where nodes have a hundred edges on average)
+    node_table: [NodeTable], "KIND";
     /// Positive pairs of pairwise classification: `auto`, `all` or `sampled`
     same_label_pairs: [SameLabelPairs], "CHOICE";
 }

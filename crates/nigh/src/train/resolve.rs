@@ -5,7 +5,7 @@ use super::preset::Preset;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric};
-use crate::model::catalog::{self, Hyperparameters};
+use crate::model::catalog::{self, Hyperparameters, NodeTable};
 use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
 use crate::source::walks::ExactCost;
@@ -106,6 +106,7 @@ impl Config {
                 _ => Masking::None,
             }),
             negatives_per_positive: self.negatives_per_positive.unwrap_or(preset.negatives_per_positive),
+            node_table: self.node_table.unwrap_or(if several { NodeTable::None } else { preset.node_table }),
             proximities: self.proximities.unwrap_or(cheapest_proximities(dataset, architecture)),
             same_label_pairs: self.same_label_pairs.unwrap_or(if small {
                 SameLabelPairs::All
@@ -326,6 +327,7 @@ impl Resolved {
             train_negatives: self.train_negatives,
             evaluation_negatives: self.evaluation_negatives,
             negative_ratios: [self.valid_negative_ratio, self.test_negative_ratio],
+            test_edges: self.test_edges,
             same_label_pairs: self.same_label_pairs,
         }
     }
@@ -350,6 +352,7 @@ impl Resolved {
     pub fn hyperparameters(&self, dimensions: Dimensions) -> Hyperparameters {
         Hyperparameters {
             has_features: dimensions.features > 0 && self.task.uses_features(),
+            node_table: self.node_table,
             hops: self.hops,
             hop_storage: self.hop_storage,
             width: self.width,
@@ -374,7 +377,7 @@ impl Resolved {
 
     /// The shape of the model for data of such dimensions.
     pub fn shape(&self, dimensions: Dimensions) -> Shape {
-        let Dimensions { features, classes, nodes } = dimensions;
+        let Dimensions { features, classes, nodes, .. } = dimensions;
         Shape {
             // The constant takes the place of features that are not there or not used.
             num_features: if self.task.uses_features() { features.max(1) } else { 1 },

@@ -6,9 +6,10 @@ use crate::error::Error;
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
 use crate::model::Decoder;
+use crate::model::catalog::NodeTable;
 use crate::names::Auto;
 use crate::source::{Proximities, Refresh, Signal, SignalScale};
-use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, Task};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, Task, TestEdges};
 use serde::Serialize;
 
 /// A setting as users see it: an option of the command line, a key in a TOML file.
@@ -179,6 +180,8 @@ named_settings!(
     EvaluationNegatives,
     Masking,
     Proximities,
+    NodeTable,
+    TestEdges,
     SameLabelPairs
 );
 
