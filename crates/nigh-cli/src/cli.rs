@@ -325,11 +325,13 @@ pub enum DataCommand {
 
 const FETCH_NOTES: &str = "\
 An interrupted download resumes where it stopped. Every file is checked by its SHA-256 before use.
-Other commands download a dataset when they need it, except ogbl-ppa, which is large.
+Other commands download a dataset when they need it, except ogbl-ppa, which is large. Nothing
+downloads ecoli, which is published as a matrix of MATLAB; `nigh data fetch ecoli` says what to do.
 The terms of use are those of the origin (`nigh data show NAME`).
 
 NIGH_ORIGIN=URL names a mirror: files come from URL/NAME/FILE, archives (ppi, ogbl-ddi, ogbl-ppa)
-from URL/NAME.zip. The proxy settings ALL_PROXY, HTTPS_PROXY and NO_PROXY are respected.";
+from URL/NAME.zip, the eight graphs of SEAL from URL/unattributed/FILE. The proxy settings ALL_PROXY,
+HTTPS_PROXY and NO_PROXY are respected.";
 
 /// A graph with features and labels of its nodes.
 #[derive(Debug, Default, Args)]

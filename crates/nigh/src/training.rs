@@ -2,7 +2,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::model::Architecture;
+use crate::model::{Architecture, Dimensions};
 use crate::model::catalog::Hyperparameters;
 use crate::task::Split;
 use crate::train::preset::Preset;
@@ -33,7 +33,7 @@ impl<'d> Training<'d, 'static> {
     /// Of a model of the catalog. The settings are checked and resolved.
     pub fn new(dataset: &'d Dataset, config: Config) -> Result<Training<'d, 'static>> {
         let config = config.resolve(dataset)?;
-        let architecture = config.architecture()?;
+        let architecture = config.architecture(Dimensions::of(dataset))?;
         Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
     }
 
@@ -46,7 +46,7 @@ impl<'d> Training<'d, 'static> {
     ) -> Result<Training<'d, 'static>> {
         let model = config.chosen_model().name;
         let config = config.resolve_for(dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
-        let architecture = architecture(&config.hyperparameters());
+        let architecture = architecture(&config.hyperparameters(Dimensions::of(dataset)));
         Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
     }
 }

@@ -1,6 +1,6 @@
-//! Counts of the paper's datasets. They are in the folder that `NIGH_DATA` names.
+//! Counts of the paper's datasets and of SEAL's. They are in the folder that `NIGH_DATA` names.
 
-use nigh::dataset::{NamedDataset, PaperDefaults};
+use nigh::dataset::{Counts, NamedDataset, PaperDefaults};
 use nigh::{Dataset, Features};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -9,7 +9,8 @@ use std::time::Instant;
 fn load(name: &str) -> Dataset {
     let root = PathBuf::from(std::env::var_os("NIGH_DATA").expect("NIGH_DATA names the folder of the datasets"));
     let start = Instant::now();
-    let dataset = NamedDataset::named(name).unwrap().read_from(&root.join(name)).unwrap();
+    let known = NamedDataset::named(name).unwrap();
+    let dataset = known.read_from(&root.join(known.folder)).unwrap();
     println!("{name}: read in {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
     dataset
 }
@@ -88,4 +89,26 @@ fn ppi_is_twenty_four_graphs() {
         }
     }
     assert!(dataset.samples[1].ids.name(0).parse::<u32>().unwrap() >= 1554, "the second tissue starts at node 1554");
+}
+
+#[test]
+#[ignore = "needs NIGH_DATA"]
+fn the_eight_graphs_of_seal_have_their_published_counts_and_files() {
+    let root = PathBuf::from(std::env::var_os("NIGH_DATA").expect("NIGH_DATA names the folder of the datasets"));
+    let merged = [("pb", 2_307), ("celegans", 211)];
+    for name in ["usair", "ns", "pb", "yeast", "celegans", "power", "router", "ecoli"] {
+        let known = NamedDataset::named(name).unwrap();
+        let [file] = known.files else { panic!("{name} is one file") };
+        let bytes = std::fs::read(root.join(known.folder).join(file.name)).unwrap();
+        assert_eq!((bytes.len() as u64, nigh_formats::digest::sha256(&bytes).as_str()), (file.bytes, file.sha256));
+        let dataset = load(name);
+        assert_eq!(Some(Counts::of(&dataset)), known.origin_counts, "{name}");
+        let sample = &dataset.samples[0];
+        assert!((0..dataset.num_nodes()).all(|node| sample.graph.degree(node) > 0), "{name}");
+        assert!(!sample.graph.is_weighted() && sample.ids.len() == dataset.num_nodes(), "{name}");
+        let expected = merged.iter().find(|graph| graph.0 == name).map(|graph| format!("{} repeated", graph.1));
+        let note = dataset.notes.first();
+        assert_eq!(note.is_some(), expected.is_some(), "{name}: {note:?}");
+        assert!(note.zip(expected).is_none_or(|(note, expected)| note.starts_with(&expected)), "{name}: {note:?}");
+    }
 }

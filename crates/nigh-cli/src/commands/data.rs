@@ -3,7 +3,7 @@
 use super::{fetch, load, new_folder, print, print_json};
 use crate::cli::{Data, DataCommand};
 use anyhow::Result;
-use nigh::dataset::{BUILT_IN, Counts, Folder, Folders, NamedDataset, Origin, PPA_SIZED, REGISTRY};
+use nigh::dataset::{BUILT_IN, Counts, Folder, Folders, NamedDataset, PPA_SIZED, REGISTRY};
 use nigh::display::{byte_size, pluralize};
 use nigh::report::aligned_table::AlignedTable;
 use nigh::report::histogram::histogram;
@@ -41,7 +41,7 @@ fn list(data: Option<&Path>) -> Result<()> {
         let files = bytes.map_or("> 1 GB".to_string(), byte_size);
         let compact = known.compact(&folders).and_then(|path| path.metadata().ok());
         let compact = compact.map_or(none(), |about| byte_size(about.len()));
-        let is_there = |root: &Path| folder.as_deref() == Some(&root.join(known.name));
+        let is_there = |root: &Path| folder.as_deref() == Some(&root.join(known.folder));
         let place =
             folders.iter().find(|(_, root)| is_there(root)).map_or("not here", |(folder, _)| folder_name(folder));
         table.row(&[&[known.name.to_string()], &cells[..], &[files, compact, place.to_string()]].concat());
@@ -51,7 +51,7 @@ fn list(data: Option<&Path>) -> Result<()> {
         writeln!(text, "{:<9}  {}", folder_name(folder), root.display())?;
     }
     text += "compact    a copy in the cache, written at the first use, that is read much faster\n\n\
-             Counts of datasets that are read from files are from Table 1 of the paper (ogbl-ddi: from its origin);\n\
+             Counts of datasets that are read from files are from Table 1 of the paper, or else from their origin;\n\
              `nigh data show NAME` counts them, `nigh data fetch NAME` downloads them.\n";
     print(&text)
 }
@@ -146,9 +146,7 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
         )?;
     }
     if let Some(known) = known {
-        let address = match known.origin {
-            Origin::Folder(address) | Origin::Archive(address) => address,
-        };
+        let address = known.origin.address();
         writeln!(text, "{}\ncleaned: {}\nfrom {address}, under the terms found there", known.about, known.cleaning)?;
     }
     let degrees = |graph: &Graph| (0..graph.num_nodes()).map(|node| graph.degree(node)).collect::<Vec<_>>();

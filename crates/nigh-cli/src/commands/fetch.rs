@@ -54,7 +54,8 @@ pub fn if_missing(data: &Data, folders: &Folders, quiet: bool) -> Result<()> {
         return Err(anyhow!("{name} is not here and is more than 1 GB; `nigh data fetch {name}{into}` downloads it"));
     }
     let fetch = Fetch::from_environment()?;
-    let (address, folder) = (fetch.address(known), target.join(name));
+    let Some(address) = fetch.address(known) else { return Ok(()) };
+    let folder = target.join(known.folder);
     print_notes(&[format!("{name} is not here; fetching it from {address} into {}", folder.display())], quiet);
     fetch.run(known, folders, &mut DownloadBar::new(quiet))?;
     Ok(())

@@ -2,6 +2,7 @@
 
 mod hard_negatives;
 mod link_prediction;
+mod masking;
 pub mod negatives;
 mod node_classification;
 mod pairwise;
@@ -9,6 +10,7 @@ mod ranking;
 mod reconstruction;
 
 pub use link_prediction::{GraphParts, hold_out};
+pub use masking::{Masking, mask};
 pub use negatives::{EvaluationNegatives, Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 pub use ranking::{ConnectedPairs, Ends, EvaluationPairs, Ranking};

@@ -6,8 +6,8 @@ use crate::linalg::half::Storage;
 use crate::metric::Metric;
 use crate::model::{Decoder, catalog};
 use crate::names::{Auto, named};
-use crate::source::{Node2Vec, Refresh, Signal, SignalScale};
-use crate::task::{EvaluationNegatives, Negatives, SameLabelPairs, Task};
+use crate::source::{Node2Vec, Proximities, Refresh, Signal, SignalScale};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, Task};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -110,6 +110,14 @@ settings! {
     valid_negative_ratio: [f32], "X";
     /// Negatives per positive in the test: `auto` (1; 500 for heart) or a number
     test_negative_ratio: [f32], "X";
+    /// Training pairs that message passing does not see while the model is asked about them, degrees included: `folds`, `batch`
+    /// (other folds in every epoch), `none`, or `auto` (by model; none for the paper's)
+    mask_training_pairs: [Masking], "KIND";
+    /// Negative pairs per positive pair in training: `auto` (by model; 1 for the paper's) or a number
+    negatives_per_positive: [usize], "N";
+    /// Walk proximities of smp-proximity: `exact`, `estimated` from a Gaussian E of width `signal-dim`, or `auto` (exact where
+    /// counting walks says that it is cheap)
+    proximities: [Proximities], "KIND";
     /// Positive pairs of pairwise classification: `auto`, `all` or `sampled`
     same_label_pairs: [SameLabelPairs], "CHOICE";
 }
@@ -207,6 +215,7 @@ impl Config {
             ("signal-dim", self.signal_dim, 1 << 16),
             ("epochs", self.epochs, 1 << 24),
             ("evaluate-every", self.evaluate_every, 1 << 24),
+            ("negatives-per-positive", self.negatives_per_positive, 1 << 10),
         ];
         let made = open_counts.into_iter().filter_map(|(name, count, most)| Some((name, count.made()?, most)));
         let most = MOST;

@@ -6,6 +6,8 @@ mod checkpoint;
 mod config;
 mod objective;
 mod observer;
+mod pair_objective;
+mod pair_table;
 mod pool;
 pub(crate) mod preset;
 mod reordered;
@@ -30,7 +32,8 @@ use crate::model::{Architecture, Dimensions, Model};
 use crate::seeds::{Purpose, Seeds};
 use crate::task::{ConnectedPairs, EvaluationPairs, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
-use objective::{NodeObjective, Objective, PairObjective};
+use objective::{NodeObjective, Objective};
+use pair_objective::PairObjective;
 use pool::on_the_pool;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
@@ -276,7 +279,7 @@ impl ConnectedTest {
         let draw = run.best_epoch as u64;
         let mut objective = PairObjective::for_evaluation(metric, &model)?;
         let parts = self.parts.into_iter().map(|part| Part { view: part.view, question: part.question.pairs });
-        let test = objective::mean_metric(&mut objective, &parts.collect::<Vec<_>>(), &model, draw)?;
+        let test = objective::mean_metric(&mut objective, 0, &parts.collect::<Vec<_>>(), &model, draw)?;
         Ok(Some(Connected { test, ..connected }))
     }
 }

@@ -6,10 +6,11 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric};
 use crate::model::catalog::{self, Hyperparameters};
-use crate::model::{Answer, Architecture, Decoder, Dimensions, Scoring, Shape};
+use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
-use crate::source::{Node2Vec, Refresh, SignalScale};
-use crate::task::{EvaluationNegatives, Negatives, SameLabelPairs, SplitSettings, Task};
+use crate::source::walks::ExactCost;
+use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitSettings, Task};
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
 const MAX_NODES_FOR_ALL_PAIRS: usize = 1_000;
@@ -40,6 +41,7 @@ impl Config {
         }
         let (name, reason) = match (self.protocol, self.task) {
             (Protocol::Published, _) => ("smp-linear", "the paper's main model, since the protocol is the paper's"),
+            (_, Task::LinkPrediction) => ("smp-proximity", "the best answer for links that we know"),
             _ => ("smp-linear", "the paper's main model"),
         };
         ChosenModel { name: name.to_string(), reason: Some(reason) }
@@ -62,7 +64,11 @@ impl Config {
             Protocol::Strict | Protocol::Ncn => Negatives::Exact,
         };
         let is_heuristic = architecture.heuristic.is_some();
-        let decoder = self.decoder.unwrap_or(if is_heuristic { Decoder::Graph } else { Decoder::Cosine });
+        let decoder = self.decoder.unwrap_or(match architecture.knows_pairs() {
+            true => Decoder::Proximity,
+            false if is_heuristic => Decoder::Graph,
+            false => Decoder::Cosine,
+        });
         let all_at_once = if decoder == Decoder::HadamardMlp { 1 << 16 } else { 0 };
         let [train_per_class, valid_per_class, test_per_class] = self.per_class(dataset)?;
         let small = dataset.samples.iter().all(|sample| sample.graph.num_nodes() <= MAX_NODES_FOR_ALL_PAIRS);
@@ -94,6 +100,13 @@ impl Config {
             test_fraction: judging.fractions[1],
             valid_negative_ratio: judging.ratios[0],
             test_negative_ratio: judging.ratios[1],
+            mask_training_pairs: self.mask_training_pairs.unwrap_or(match self.task {
+                Task::LinkPrediction => preset.mask_training_pairs,
+                // Nothing is held out, or pairs are not edges.
+                _ => Masking::None,
+            }),
+            negatives_per_positive: self.negatives_per_positive.unwrap_or(preset.negatives_per_positive),
+            proximities: self.proximities.unwrap_or(cheapest_proximities(dataset, architecture)),
             same_label_pairs: self.same_label_pairs.unwrap_or(if small {
                 SameLabelPairs::All
             } else {
@@ -215,8 +228,38 @@ impl Config {
             };
             return Err(Error::setting("decoder", decoder, problem));
         }
+        if (decoder == Decoder::Proximity) != architecture.knows_pairs() {
+            let problem = match architecture.knows_pairs() {
+                true => format!("{model} scores pairs by all that it knows of them; leave it out"),
+                false => format!("it belongs to smp-proximity; {model} knows representations alone"),
+            };
+            return Err(Error::setting("decoder", decoder, problem));
+        }
         Ok(())
     }
+}
+
+/// Multiplications that exact proximities may take, over all folds and evaluations: some seconds.
+const EXACT_MULTIPLICATIONS: f64 = 1e10;
+
+/// Bytes that their rows may take.
+const EXACT_BYTES: f64 = 512e6;
+
+/// Exact proximities where walks are few.
+fn cheapest_proximities(dataset: &Dataset, architecture: &Architecture) -> Proximities {
+    if !architecture.pair_sources.contains(&PairSource::Walks) {
+        return Proximities::Exact;
+    }
+    /// Folds, validation and test each expand all rows.
+    const EXPANSIONS: f64 = 12.0;
+    /// Pairs of all epochs for each edge.
+    const PAIRS_PER_EDGE: f64 = 32.0;
+    let cheap = dataset.samples.iter().all(|sample| {
+        let cost = ExactCost::of(&sample.graph);
+        let pairs = PAIRS_PER_EDGE * sample.graph.num_edges() as f64;
+        EXPANSIONS * cost.expansion + pairs * cost.per_pair <= EXACT_MULTIPLICATIONS && cost.bytes <= EXACT_BYTES
+    });
+    if cheap { Proximities::Exact } else { Proximities::Estimated }
 }
 
 /// How a model is judged.
@@ -251,6 +294,10 @@ pub struct FitSettings {
     pub batch_size: usize,
     /// Epochs between two evaluations.
     pub evaluate_every: usize,
+    /// Which training pairs message passing does not see.
+    pub masking: Masking,
+    /// Negative pairs per positive pair.
+    pub negatives_per_positive: usize,
 }
 
 impl FitSettings {
@@ -294,12 +341,15 @@ impl Resolved {
             clip_norm: self.clip_norm,
             batch_size: self.batch_size,
             evaluate_every: self.evaluate_every,
+            masking: self.mask_training_pairs,
+            negatives_per_positive: self.negatives_per_positive,
         }
     }
 
     /// The settings of encoders and heads.
-    pub fn hyperparameters(&self) -> Hyperparameters {
+    pub fn hyperparameters(&self, dimensions: Dimensions) -> Hyperparameters {
         Hyperparameters {
+            has_features: dimensions.features > 0 && self.task.uses_features(),
             hops: self.hops,
             hop_storage: self.hop_storage,
             width: self.width,
@@ -318,8 +368,8 @@ impl Resolved {
     }
 
     /// The architecture that the catalog has for the model.
-    pub fn architecture(&self) -> Result<Architecture> {
-        catalog::architecture(&self.model, &self.hyperparameters())
+    pub fn architecture(&self, dimensions: Dimensions) -> Result<Architecture> {
+        catalog::architecture(&self.model, &self.hyperparameters(dimensions))
     }
 
     /// The shape of the model for data of such dimensions.
@@ -334,6 +384,7 @@ impl Resolved {
             signal_dim: self.signal_dim,
             signal_scale: self.signal_scale,
             refresh: self.refresh,
+            proximities: self.proximities,
             answer: match self.metric {
                 Metric::Classes(_) => Answer::Classes(classes),
                 Metric::Pairs(_) => {

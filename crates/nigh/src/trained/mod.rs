@@ -14,7 +14,7 @@ use crate::linalg::Matrix;
 use crate::linalg::half::StorageError;
 use crate::metric::Metric;
 use crate::model::decoder::PairDecoder;
-use crate::model::{Answer, Dimensions, Model};
+use crate::model::{Answer, Dimensions, Model, View};
 use crate::ops::softmax;
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
@@ -307,7 +307,7 @@ impl Trained {
         if let Some(&value) = h.data().iter().find(|value| !value.is_finite()) {
             return Err(Error::NonFinite { what: "a representation", value });
         }
-        Ok(Inference { trained: self, sample, h, notes })
+        Ok(Inference { trained: self, sample, view, h, notes })
     }
 
     /// `H` of all graphs, all of whose edges are known.
@@ -357,6 +357,7 @@ pub struct Inference<'a> {
     trained: &'a Trained,
     /// The graph, its nodes in the model's order.
     pub sample: Sample,
+    view: View,
     h: Matrix,
     /// Notes for the user.
     pub notes: Vec<String>,
@@ -374,7 +375,7 @@ impl Inference<'_> {
         let wrong = || Error::WrongTask { task: self.trained.config.task.name(), wanted: "scores for pairs" };
         let mut decoder = PairDecoder::new(model).ok_or_else(wrong)?;
         pairs.iter().flatten().try_for_each(|&node| self.check(node))?;
-        Ok(decoder.scores(&self.sample.graph, &self.h, pairs, &model.weights).to_vec())
+        Ok(decoder.scores(model, &self.view, &self.h, pairs).to_vec())
     }
 
     /// The most likely links of a node, best first.

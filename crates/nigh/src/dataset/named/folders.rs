@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The file that a download puts in place last, for datasets without a list of files: if it exists, so do the others.
 pub(super) const LAST: &str = "raw/edge.csv.gz";
 
-/// The folders in which datasets are looked for, each with a folder per dataset.
+/// The folders in which datasets are looked for, each with a folder per dataset or family of datasets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Folders {
     given: Option<PathBuf>,
@@ -71,7 +71,7 @@ impl Folders {
             [] => folder.join(LAST).is_file(),
             files => files.iter().all(|file| folder.join(file.name).is_file()),
         };
-        self.all().map(|folder| folder.join(known.name)).find(holds)
+        self.all().map(|folder| folder.join(known.folder)).find(holds)
     }
 
     /// As `find`; the error says where to get the files and where to put them.
@@ -81,8 +81,12 @@ impl Folders {
             let files = match known.origin {
                 Origin::Folder(address) => format!("the files {} from {address}", names.join(", ")),
                 Origin::Archive(address) => format!("the content of {address}"),
+                Origin::Converted(address) => {
+                    let names = names.join(", ");
+                    format!("{names} (a line with two ids per link, made from {address}, which nigh can't read)")
+                }
             };
-            let folders = self.all().map(|folder| folder.join(known.name)).collect();
+            let folders = self.all().map(|folder| folder.join(known.folder)).collect();
             Error::NotDownloaded { name: known.name.to_string(), files, folders }
         })
     }

@@ -10,6 +10,7 @@ mod ogb;
 mod planetoid;
 mod ppi;
 mod registry;
+mod unattributed;
 
 pub use folders::{Folder, Folders};
 pub use registry::{Counts, DatasetFile, NamedDataset, Origin, REGISTRY};

@@ -1,7 +1,7 @@
 //! The public datasets by name: where they are published, what the paper's Table 1 says of them, and how they are read.
 
 use super::folders::Folders;
-use super::{cache, coauthor, email, ogb, planetoid, ppi};
+use super::{cache, coauthor, email, ogb, planetoid, ppi, unattributed};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use nigh_formats::digest::sha256;
@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 /// A dataset that has a name and is read from files.
 #[derive(Debug)]
 pub struct NamedDataset {
-    /// What users type, and the name of its folder.
+    /// What users type.
     pub name: &'static str,
+    /// The name of its folder, which several datasets may share.
+    pub folder: &'static str,
     /// A line about it.
     pub about: &'static str,
     /// The files that the reader needs.
@@ -45,6 +47,17 @@ pub enum Origin {
     Folder(&'static str),
     /// Together, in this archive.
     Archive(&'static str),
+    /// At this address, but in a format that is not read: its file is a conversion, and can't be downloaded.
+    Converted(&'static str),
+}
+
+impl Origin {
+    /// The address of the folder, of the archive, or of what was converted.
+    pub fn address(self) -> &'static str {
+        match self {
+            Origin::Folder(address) | Origin::Archive(address) | Origin::Converted(address) => address,
+        }
+    }
 }
 
 /// How large a dataset is. Zero stands for none.
@@ -78,11 +91,38 @@ impl Counts {
 
 const PLANETOID: &str = "https://github.com/kimiyoung/planetoid/raw/master/data/";
 const GNN_BENCHMARK: &str = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/";
+/// SEAL's repository at the commit whose files have these checksums; it keeps some lists in one folder and some in another.
+const SEAL_PYTHON: &str =
+    "https://github.com/muhanzhang/SEAL/raw/ea2d4249cfed4c5a570538a939f90469957b5f94/Python/data/raw_data/";
+const SEAL_MATLAB: &str =
+    "https://github.com/muhanzhang/SEAL/raw/ea2d4249cfed4c5a570538a939f90469957b5f94/MATLAB/data/raw_data/";
+const SEAL_ECOLI: &str =
+    "https://github.com/muhanzhang/SEAL/raw/ea2d4249cfed4c5a570538a939f90469957b5f94/Python/data/raw_data/Ecoli.mat";
 
-/// Every dataset of the paper that is not generated, and one more of OGB.
+/// One of the eight graphs of SEAL's benchmark: its name and file, the length and checksum of the file, where it is
+/// published, nodes and edges, what it is and how it is cleaned.
+macro_rules! unattributed {
+    ($name:literal, $file:literal, $bytes:literal, $sha256:literal, $origin:expr, $nodes:literal, $edges:literal,
+     $about:literal, $cleaning:literal) => {
+        NamedDataset {
+            name: $name,
+            folder: "unattributed",
+            about: $about,
+            files: &[DatasetFile { name: $file, bytes: $bytes, sha256: $sha256 }],
+            origin: $origin,
+            cleaning: $cleaning,
+            paper: None,
+            origin_counts: Some(Counts { graphs: 1, nodes: $nodes, edges: $edges, features: 0, classes: 0 }),
+            read: |folder| unattributed::read(folder, $file, $name),
+        }
+    };
+}
+
+/// Every dataset of the paper that is not generated, one more of OGB, and the eight graphs of SEAL's benchmark.
 pub const REGISTRY: &[NamedDataset] = &[
     NamedDataset {
         name: "cora",
+        folder: "cora",
         about: "citations between papers, bags of words, label = topic",
         files: &[
             DatasetFile {
@@ -134,6 +174,7 @@ pub const REGISTRY: &[NamedDataset] = &[
     },
     NamedDataset {
         name: "citeseer",
+        folder: "citeseer",
         about: "citations between papers, bags of words, label = topic",
         files: &[
             DatasetFile {
@@ -185,6 +226,7 @@ pub const REGISTRY: &[NamedDataset] = &[
     },
     NamedDataset {
         name: "pubmed",
+        folder: "pubmed",
         about: "citations between papers, tf-idf, label = topic",
         files: &[
             DatasetFile {
@@ -236,6 +278,7 @@ pub const REGISTRY: &[NamedDataset] = &[
     },
     NamedDataset {
         name: "coauthor-cs",
+        folder: "coauthor-cs",
         about: "joint papers of computer scientists, keywords, label = field",
         files: &[DatasetFile {
             name: "ms_academic_cs.npz",
@@ -250,6 +293,7 @@ pub const REGISTRY: &[NamedDataset] = &[
     },
     NamedDataset {
         name: "coauthor-physics",
+        folder: "coauthor-physics",
         about: "joint papers of physicists, keywords, label = field",
         files: &[DatasetFile {
             name: "ms_academic_phy.npz",
@@ -264,6 +308,7 @@ pub const REGISTRY: &[NamedDataset] = &[
     },
     NamedDataset {
         name: "email",
+        folder: "email",
         about: "email within groups of departments, no features, label = department",
         files: &[
             DatasetFile {
@@ -285,6 +330,7 @@ pub const REGISTRY: &[NamedDataset] = &[
     },
     NamedDataset {
         name: "ppi",
+        folder: "ppi",
         about: "proteins in 24 tissues, gene sets as features",
         files: &[
             DatasetFile {
@@ -311,6 +357,7 @@ pub const REGISTRY: &[NamedDataset] = &[
     },
     NamedDataset {
         name: "ogbl-ddi",
+        folder: "ogbl-ddi",
         about: "interactions of drugs, no features, the split of OGB",
         files: &[
             DatasetFile {
@@ -347,6 +394,7 @@ pub const REGISTRY: &[NamedDataset] = &[
     },
     NamedDataset {
         name: "ogbl-ppa",
+        folder: "ogbl-ppa",
         about: "associations of proteins, 58 species as features, the split of OGB",
         // Checksums are unknown; the reader checks counts against the files' own.
         files: &[],
@@ -356,6 +404,94 @@ pub const REGISTRY: &[NamedDataset] = &[
         origin_counts: None,
         read: |folder| ogb::read(folder, "ogbl-ppa"),
     },
+    unattributed!(
+        "usair",
+        "USAir.txt",
+        55_276,
+        "80dcddd8538a4dae5f9d60c91f84b10d59f6b0705baf04788e22c6660f51ad0b",
+        Origin::Folder(SEAL_PYTHON),
+        332,
+        2_126,
+        "flights between airports of the USA, no features",
+        "weights left aside"
+    ),
+    unattributed!(
+        "ns",
+        "NS.txt",
+        43_461,
+        "2521bdae0f66bab156e82daaf1db7775cef75e7244c2bde4023adc7fa2081c23",
+        Origin::Folder(SEAL_MATLAB),
+        1_461,
+        2_742,
+        "joint papers of network scientists, no features",
+        "weights left aside; the file does not name the 128 authors without a link"
+    ),
+    unattributed!(
+        "pb",
+        "PB.txt",
+        160_121,
+        "6bce5de253c734604fe3395eb01ef02fad358314a4c67afdb628eac974e8a653",
+        Origin::Folder(SEAL_PYTHON),
+        1_222,
+        16_714,
+        "links between blogs on politics, no features",
+        "links in both directions merged"
+    ),
+    unattributed!(
+        "yeast",
+        "Yeast.txt",
+        110_704,
+        "a4c68da26c7692535735d1fdd5557550ce11ce11cb71afa00448111b8bc51b5d",
+        Origin::Folder(SEAL_PYTHON),
+        2_375,
+        11_693,
+        "interactions of proteins in yeast, no features",
+        "none"
+    ),
+    unattributed!(
+        "celegans",
+        "Celegans.txt",
+        16_535,
+        "386a62a23faea46584188a05e190010cd7b317021dfe3e2948fe0fb8411a7ca9",
+        Origin::Folder(SEAL_MATLAB),
+        297,
+        2_148,
+        "neurons of the worm C. elegans, no features",
+        "repeated links and links in both directions merged"
+    ),
+    unattributed!(
+        "power",
+        "Power.txt",
+        69_598,
+        "068e3413a03be675bfbc6103ae1d47ef01c6c14ece0c437d56c48a9eee065c7c",
+        Origin::Folder(SEAL_PYTHON),
+        4_941,
+        6_594,
+        "the power grid of the western USA, no features",
+        "none"
+    ),
+    unattributed!(
+        "router",
+        "Router.txt",
+        66_783,
+        "f4f776efc88b0de5ce5358b17a7d1718445ae0dc99f42de8d33302d27e0883b5",
+        Origin::Folder(SEAL_PYTHON),
+        5_022,
+        6_258,
+        "routers of the internet, no features",
+        "none"
+    ),
+    unattributed!(
+        "ecoli",
+        "Ecoli.txt",
+        122_512,
+        "0918b1741905d3563b69b609124110753f7095093833caaa9af5e55aba40ee15",
+        Origin::Converted(SEAL_ECOLI),
+        1_805,
+        14_660,
+        "metabolites of E. coli that react with each other, no features",
+        "converted from a matrix of MATLAB: a line per link, ids counted from 1"
+    ),
 ];
 
 impl NamedDataset {

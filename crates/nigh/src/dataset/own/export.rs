@@ -1,6 +1,6 @@
 //! A dataset as plain files: csv for what has names, NumPy's arrays for features.
 
-use crate::dataset::{Dataset, Features, FixedSplit, NamedDataset, Origin, Sample};
+use crate::dataset::{Dataset, Features, FixedSplit, NamedDataset, Sample};
 use crate::error::{Error, Result};
 use nigh_formats::scipy::CsrRows;
 use nigh_formats::text_table::csv_field;
@@ -201,7 +201,7 @@ impl Export<'_> {
             text += &format!("\nThere are {graphs} graphs; an id names a node within its graph (column `graph`).\n");
         }
         if let Some(known) = known {
-            let (Origin::Folder(address) | Origin::Archive(address)) = known.origin;
+            let address = known.origin.address();
             text += &format!(
                 "\n{}\ncleaned: {}\nfrom {address}, under the terms found there\n",
                 known.about, known.cleaning

@@ -83,7 +83,8 @@ impl Fetch {
         Fetch::default()
     }
 
-    /// From a mirror: `NAME/FILE`, or `NAME.zip` of what comes as an archive, below this address. A mirror may speak
+    /// From a mirror: `FOLDER/FILE`, or `FOLDER.zip` of what comes as an archive, below this address, where the folder is
+    /// mostly the dataset's name. A mirror may speak
     /// plain http, since what it sends is checked; archives without checksums should have a mirror that is trusted.
     pub fn from_mirror(address: &str) -> Result<Fetch> {
         let host = address.strip_prefix("https://").or(address.strip_prefix("http://")).unwrap_or_default();
@@ -106,20 +107,21 @@ impl Fetch {
         Fetch { force: true, ..self }
     }
 
-    /// Where a dataset is fetched from.
-    pub fn address(&self, known: &NamedDataset) -> String {
-        match self.source(known) {
+    /// Where a dataset is fetched from; `None` if its files are published in no format that is read.
+    pub fn address(&self, known: &NamedDataset) -> Option<String> {
+        self.source(known).map(|source| match source {
             Address::Folder(address) | Address::Archive(address) => address,
-        }
+        })
     }
 
-    fn source(&self, known: &NamedDataset) -> Address {
-        match (&self.mirror, known.origin) {
+    fn source(&self, known: &NamedDataset) -> Option<Address> {
+        Some(match (&self.mirror, known.origin) {
             (None, Origin::Folder(address)) => Address::Folder(address.to_string()),
             (None, Origin::Archive(address)) => Address::Archive(address.to_string()),
-            (Some(mirror), Origin::Folder(_)) => Address::Folder(format!("{mirror}{}/", known.name)),
-            (Some(mirror), Origin::Archive(_)) => Address::Archive(format!("{mirror}{}.zip", known.name)),
-        }
+            (None, Origin::Converted(_)) => return None,
+            (Some(mirror), Origin::Archive(_)) => Address::Archive(format!("{mirror}{}.zip", known.folder)),
+            (Some(mirror), _) => Address::Folder(format!("{mirror}{}/", known.folder)),
+        })
     }
 
     /// Fetches a dataset into the target folder, unless one of the folders has it. Several processes may try at once:
@@ -129,6 +131,9 @@ impl Fetch {
             return Ok(Fetched::Here(folder));
         }
         let name = known.name;
+        let Some(source) = self.source(known) else {
+            return folders.require(known).map(Fetched::Here);
+        };
         let root = folders.target().ok_or_else(|| Error::NoDataFolder { name: name.to_string() })?;
         std::fs::create_dir_all(root).map_err(Error::io(root))?;
         let _lock = Lock::take(&root.join(format!("{name}.lock")), || {
@@ -137,12 +142,12 @@ impl Fetch {
         if let Some(folder) = self.here(known, folders) {
             return Ok(Fetched::Here(folder));
         }
-        let source = self.source(known);
+        let (Address::Folder(address) | Address::Archive(address)) = &source;
         let fetching = Fetching {
             fetch: self,
             known,
-            agent: self.limits.agent(&self.address(known)),
-            folder: root.join(name),
+            agent: self.limits.agent(address),
+            folder: root.join(known.folder),
             observer,
         };
         let folder = fetching.folder.clone();

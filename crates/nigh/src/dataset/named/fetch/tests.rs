@@ -30,6 +30,7 @@ fn known(origin: Origin, files: &[(&'static str, &[u8])]) -> NamedDataset {
     };
     NamedDataset {
         name: "toy",
+        folder: "toy",
         about: "",
         files: leaked(files.iter().map(file).collect()),
         origin,
@@ -518,15 +519,38 @@ fn a_mirror_is_an_address() {
         assert!(error.contains("NIGH_ORIGIN") && error.contains("https://"), "{error}");
     }
     let fetch = Fetch::from_mirror("https://mirror.org/data").unwrap();
-    assert_eq!(fetch.address(&one_by_one()), "https://mirror.org/data/toy/");
-    assert_eq!(fetch.address(&together()), "https://mirror.org/data/toy.zip");
+    let address = |known| fetch.address(&known).unwrap();
+    assert_eq!(address(one_by_one()), "https://mirror.org/data/toy/");
+    assert_eq!(address(together()), "https://mirror.org/data/toy.zip");
+    assert_eq!(
+        address(known(Origin::Converted("https://origin.invalid/toy.mat"), &[])),
+        "https://mirror.org/data/toy/"
+    );
 }
 
 #[test]
 fn origins_are_encrypted() {
     for known in REGISTRY {
-        let address = Fetch::from_origin().address(known);
+        let address = known.origin.address();
         assert!(address.starts_with("https://"), "{}", known.name);
         assert_eq!(address.ends_with('/'), matches!(known.origin, Origin::Folder(_)), "{address}");
     }
+}
+
+#[test]
+fn what_is_published_in_another_format_is_not_downloaded() {
+    let known = known(Origin::Converted("https://origin.invalid/toy.mat"), &[("toy.txt", SHORT)]);
+    assert_eq!(Fetch::from_origin().address(&known), None);
+    let folder = tempfile::tempdir().unwrap();
+    let folders = Folders::new(Some(folder.path()));
+    let error = Fetch::from_origin().run(&known, &folders, &mut ()).unwrap_err().to_string();
+    assert!(
+        error.contains("put toy.txt (a line with two ids per link, made from https://origin.invalid/toy.mat"),
+        "{error}"
+    );
+    assert!(error.contains(&folder.path().join("toy").display().to_string()), "{error}");
+    std::fs::create_dir(folder.path().join("toy")).unwrap();
+    std::fs::write(folder.path().join("toy/toy.txt"), SHORT).unwrap();
+    let fetched = Fetch::from_origin().run(&known, &folders, &mut ()).unwrap();
+    assert_eq!(fetched, Fetched::Here(folder.path().join("toy")));
 }
