@@ -267,6 +267,24 @@ mod tests {
         assert!("acuracy".parse::<Metric>().unwrap_err().to_string().contains("`accuracy`"));
     }
 
+    #[test]
+    fn a_positive_alone_is_judged_as_scikit_learn_judges_a_list_with_one_right_answer() {
+        // roc_auc_score([1, 0, 0, 0, 0], s), average_precision_score likewise, for s = [2, 3, 2, 1, 0], by hand: one negative
+        // above, one level, two below.
+        let standing = Standing { above: 1, level: 1, total: 4 };
+        assert_eq!(PairMetric::Auc.of_standings(&[standing]), 2.5 / 4.0);
+        assert_eq!(PairMetric::AveragePrecision.of_standings(&[standing]), 1.0 / 3.0);
+        // OGB: (optimistic rank 2 + pessimistic rank 3) / 2.
+        assert_eq!(PairMetric::MeanReciprocalRank.of_standings(&[standing]), 1.0 / 2.5);
+        assert_eq!([2, 3].map(|k| PairMetric::HitsAt(k).of_standings(&[standing])), [0.0, 1.0]);
+        // The same as asked by lists of scores.
+        for metric in [PairMetric::Auc, PairMetric::AveragePrecision, PairMetric::HitsAt(2), PairMetric::HitsAt(9)] {
+            assert_eq!(metric.of_standings(&[standing]), metric.of(&[2.0], &[3.0, 2.0, 1.0, 0.0]));
+        }
+        // A positive without negatives is not asked about.
+        assert_eq!(PairMetric::Auc.of_standings(&[standing, Standing::default()]), 2.5 / 4.0);
+    }
+
     proptest! {
         #[test]
         fn auc_does_not_change_under_monotone_maps(

@@ -106,7 +106,9 @@ impl Summary {
     pub fn note_on_hits(&self, metric: Metric) -> Option<String> {
         let count = self.repeats.iter().filter_map(|run| run.few_negatives).min()?;
         let negatives = pluralize(count, "negative");
-        Some(format!("{metric} counts every positive as a hit that is ranked among fewer; here some are among {negatives}"))
+        Some(format!(
+            "{metric} counts every positive as a hit that is ranked among fewer; here some are among {negatives}"
+        ))
     }
 
     /// The dimensions of the data on which the shape of the model depends.
