@@ -2,7 +2,8 @@
 
 use super::negatives::{NegativeRule, draw_once};
 use super::{
-    EvaluationPairs, PairParts, PairSampler, Part, SplitSettings, Task, TrainingPairs, graphs_by_part, problem, sizes,
+    EvaluationPairs, PairParts, PairSampler, Part, SplitChoice, SplitSettings, Task, TrainingPairs, graphs_by_part,
+    problem, sizes,
 };
 use crate::dataset::{Dataset, FixedPairs, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
@@ -11,7 +12,9 @@ use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
 
 pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<PairParts> {
-    if let (Some(FixedSplit::Pairs(parts)), [sample]) = (&dataset.fixed_split, &dataset.samples[..]) {
+    if let (Some(FixedSplit::Pairs(parts)), [sample]) = (&dataset.fixed_split, &dataset.samples[..])
+        && settings.choice == SplitChoice::Given
+    {
         return fixed(sample, parts, settings);
     }
     let mut held_out = Vec::new();

@@ -7,7 +7,7 @@ use crate::metric::Metric;
 use crate::model::{Decoder, catalog};
 use crate::names::{Auto, named};
 use crate::source::{Node2Vec, Refresh, Signal, SignalScale};
-use crate::task::{Negatives, SameLabelPairs, Task};
+use crate::task::{Negatives, SameLabelPairs, SplitChoice, Task};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -22,6 +22,16 @@ named! {
     }
 }
 
+named! {
+    /// Whether a model sees the features of the nodes.
+    pub enum NodeFeatures, "choice of features" {
+        /// Those that the data have.
+        Given = "given",
+        /// None: only the structure counts.
+        None = "none",
+    }
+}
+
 settings! {
     /// `link-prediction`, `node-classification`, `pairwise-node-classification` or `graph-reconstruction`
     task: {Task = Task::LinkPrediction}, "TASK";
@@ -29,6 +39,8 @@ settings! {
     model: [String], "MODEL";
     /// `strict`, or `published`: cosine scores and loosely drawn negatives, as in the paper's figures
     protocol: {Protocol = Protocol::Strict}, "PROTOCOL";
+    /// Features of the nodes: `given`, or `none`, which leaves them out so that only the structure counts
+    node_features: {NodeFeatures = NodeFeatures::Given}, "CHOICE";
     /// Number K of propagation steps or layers: `auto` (by model; 2 for the paper's) or a number
     hops: [usize], "K";
     /// How rows are stored between hops (linear, gcn, sage): `float32`, or `float16`, which is faster on graphs larger than
@@ -87,6 +99,8 @@ settings! {
     repeats: {usize = 5}, "N";
     /// Random seed of the first run
     seed: {u64 = 1}, "SEED";
+    /// Which split: `given` (that of the dataset, if it has one), or `random`, drawn anew for every run
+    split: {SplitChoice = SplitChoice::Given}, "CHOICE";
     /// Fraction of edges, pairs or labelled nodes held out for validation
     valid_fraction: {f32 = 0.1}, "X";
     /// Fraction of edges, pairs or labelled nodes held out for the test

@@ -1,14 +1,14 @@
 //! What a setting is: a name, a help text, a default, and how its value is written. [`settings!`] makes `Config`, which may
 //! leave choices open, and `Resolved`, in which all are made, from one declaration of each setting.
 
-use super::config::Protocol;
+use super::config::{NodeFeatures, Protocol};
 use crate::error::Error;
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
 use crate::model::Decoder;
 use crate::names::Auto;
 use crate::source::{Refresh, Signal, SignalScale};
-use crate::task::{Negatives, SameLabelPairs, Task};
+use crate::task::{Negatives, SameLabelPairs, SplitChoice, Task};
 use serde::Serialize;
 
 /// A setting as users see it: an option of the command line, a key in a TOML file.
@@ -167,7 +167,19 @@ macro_rules! named_settings {
         }
     )+};
 }
-named_settings!(Task, Protocol, Storage, Signal, SignalScale, Refresh, Decoder, Negatives, SameLabelPairs);
+named_settings!(
+    Task,
+    Protocol,
+    NodeFeatures,
+    Storage,
+    Signal,
+    SignalScale,
+    Refresh,
+    Decoder,
+    SplitChoice,
+    Negatives,
+    SameLabelPairs
+);
 
 /// Declares every setting once: `name: {Type = default}` where there is one default, `name: [Type]` where `auto` is it. The
 /// documentation of a setting is its help text.
