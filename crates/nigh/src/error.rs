@@ -337,6 +337,19 @@ pub enum SplitProblem {
     /// A complete graph.
     #[error("every pair of nodes is linked; there is no non-edge to compare with")]
     NoNonEdgeToCompare,
+    /// A graph too large to rank against all of its nodes.
+    #[error(
+        "ranking {positives} positives against all nodes takes the scores of {pairs} pairs, more than {most}; \
+         with evaluation-negatives = heart each positive has hard negatives of its own"
+    )]
+    TooManyPairs {
+        /// Positives of a part.
+        positives: usize,
+        /// How many pairs would be scored.
+        pairs: u64,
+        /// How many may be.
+        most: u64,
+    },
     /// A graph without edges.
     #[error("there is no edge to reconstruct")]
     NoEdge,

@@ -76,6 +76,6 @@ pub use names::Auto;
 pub use seeds::{Purpose, Seeds};
 pub use source::{Node2Vec, Refresh, Signal, SignalScale, Source, estimate};
 pub use task::{Split, Task};
-pub use train::{Checkpoint, Config, Observer, Protocol, Resolved, Run, Silent};
+pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Resolved, Run, Silent};
 pub use trained::Trained;
 pub use training::Training;

@@ -48,6 +48,45 @@ impl PairMetric {
     }
 }
 
+/// Where a positive stands among the negatives that it alone is ranked with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// Negatives with a higher score.
+    pub above: usize,
+    /// Negatives with the same score.
+    pub level: usize,
+    /// All of its negatives.
+    pub total: usize,
+}
+
+impl PairMetric {
+    /// The mean over positives that are ranked each among negatives of its own, as OGB and HeaRT do; those without a negative
+    /// are left out. AUC is the probability that a positive scores above a negative of its own, average precision that of a
+    /// list with one right answer.
+    ///
+    /// ```
+    /// use nigh::metric::{PairMetric, Standing};
+    /// let standings = [Standing { above: 0, level: 0, total: 4 }, Standing { above: 2, level: 1, total: 4 }];
+    /// assert_eq!(PairMetric::HitsAt(3).of_standings(&standings), 0.5);
+    /// assert_eq!(PairMetric::MeanReciprocalRank.of_standings(&standings), (1.0 + 1.0 / 3.5) / 2.0);
+    /// assert_eq!(PairMetric::Auc.of_standings(&standings), (1.0 + 1.5 / 4.0) / 2.0);
+    /// ```
+    pub fn of_standings(self, standings: &[Standing]) -> f64 {
+        let value = |standing: &Standing| {
+            let [above, level, total] = [standing.above, standing.level, standing.total].map(|count| count as f64);
+            match self {
+                PairMetric::Auc => (total - above - 0.5 * level) / total,
+                PairMetric::AveragePrecision => 1.0 / (1.0 + above + level),
+                // Strictly above the K-th best negative, or there is no K-th.
+                PairMetric::HitsAt(k) => f64::from(standing.above + standing.level < k),
+                PairMetric::MeanReciprocalRank => 1.0 / (1.0 + above + 0.5 * level),
+            }
+        };
+        let asked = standings.iter().filter(|standing| standing.total > 0);
+        asked.clone().map(value).sum::<f64>() / asked.count() as f64
+    }
+}
+
 impl ClassMetric {
     /// The metric of predicted classes.
     pub fn of(self, labels: &[u32], predictions: &[u32]) -> f64 {

@@ -31,6 +31,8 @@ pub enum Purpose {
     SkipGram,
     /// Random classes.
     Guess,
+    /// Which training pairs are hidden together.
+    Masking,
 }
 
 /// The root of all randomness of one run.

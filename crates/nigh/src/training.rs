@@ -2,8 +2,8 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::model::Architecture;
 use crate::model::catalog::Hyperparameters;
+use crate::model::{Architecture, Dimensions};
 use crate::task::Split;
 use crate::train::preset::Preset;
 use crate::train::{self, Checkpoint, Config, Job, Observer, Resolved, Silent};
@@ -35,7 +35,7 @@ impl<'d> Training<'d, 'static> {
     pub fn new(dataset: &'d Dataset, config: Config) -> Result<Training<'d, 'static>> {
         let config = config.resolve(dataset)?;
         let dataset = config.node_features.seen(dataset);
-        let architecture = config.architecture()?;
+        let architecture = config.architecture(Dimensions::of(&dataset))?;
         Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
     }
 
@@ -49,7 +49,7 @@ impl<'d> Training<'d, 'static> {
         let model = config.chosen_model().name;
         let dataset = config.node_features.seen(dataset);
         let config = config.resolve_for(&dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
-        let architecture = architecture(&config.hyperparameters());
+        let architecture = architecture(&config.hyperparameters(Dimensions::of(&dataset)));
         Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
     }
 }

@@ -25,7 +25,7 @@ proptest! {
         graph in graphs(), valid in 0.05f32..0.4, test in 0.05f32..0.4, seed: u64,
     ) {
         let dataset = Dataset::from_graph("random", graph.clone());
-        let config = Config { valid_fraction: valid, test_fraction: test, ..with_task(Task::LinkPrediction) };
+        let config = Config { valid_fraction: valid.into(), test_fraction: test.into(), ..with_task(Task::LinkPrediction) };
         let split = split(&dataset, &config, seed).unwrap();
         let parts = [&split.train, &split.valid, &split.test].map(|parts| positive(only(parts)));
         let mut asked = parts.concat();

@@ -59,6 +59,7 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         }
         print_notes(&[format!("model saved to {}", out.display())], quiet);
     }
+    print_notes(trained.summary.note_on_hits(trained.config.metric).as_slice(), quiet);
     match options.json {
         true => print_json(&json(&dataset, &trained, out.as_deref())),
         false => print(&text(&dataset, &trained)),
@@ -153,7 +154,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         .map(|run| {
             json!({
                 "seed": run.seed, "test": run.test, "valid": run.valid, "best_epoch": run.best_epoch,
-                "split": run.split,
+                "split": run.split, "connected": run.connected, "few_negatives": run.few_negatives,
             })
         })
         .collect();
@@ -164,6 +165,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         "metric": config.metric,
         "mean": summary.mean,
         "std": summary.std,
+        "connected": summary.connected(),
         "repeats": repeats,
         "millis_per_epoch": trained.millis_per_epoch,
         "peak_rss_bytes": Peak::so_far().bytes(),
@@ -189,9 +191,20 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
         None => String::new(),
         Some(error) => format!("hops stored as {}: {error}\n", config.hop_storage),
     };
+    let connected = match summary.connected() {
+        None => String::new(),
+        Some(figure) => format!(
+            "{} {} ± {} % on pairs whose ends both have a visible edge: {} % of positives, {} % of negatives\n",
+            config.metric,
+            percent(figure.mean),
+            percent(figure.std),
+            percent(figure.positives),
+            percent(figure.negatives),
+        ),
+    };
     format!(
         "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}\n\
-         {table}\n{} {} ± {} %\n",
+         {table}\n{} {} ± {} %\n{connected}",
         config.model,
         dataset.name,
         config.task,

@@ -24,6 +24,7 @@ use crate::graph::{Graph, Operator};
 use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, SparseMatrix};
 use crate::ops::add::Add;
+use crate::ops::drop_rows::DropRows;
 use crate::ops::dropout::{Dropout, Mask, ReluDropout};
 use crate::ops::layer_norm::LayerNorm;
 use crate::ops::linear::LinearMap;
@@ -108,14 +109,20 @@ pub struct Input {
 /// One of the matrices side by side.
 #[derive(Debug, Clone)]
 pub enum Piece {
-    /// A bag of words, or anything else that is mostly zero; in training entries are dropped with a probability, by the
-    /// name of a mask.
-    Sparse(Arc<SparseMatrix>, Option<(f32, String)>),
+    /// A bag of words, or anything else that is mostly zero, and what training drops of it.
+    Sparse(Arc<SparseMatrix>, Option<SparseDropout>),
     /// A matrix on the tape.
     Dense(Var),
     /// The identity, never written out: row `i` is one at column `ids[i]`, and zero all along for an id beyond the
     /// number of columns.
     OneHot(Arc<[u32]>, usize),
+}
+
+/// What training drops of a sparse matrix: probability and name of a mask each.
+#[derive(Debug, Clone, Default)]
+pub struct SparseDropout {
+    entries: Option<(f32, String)>,
+    rows: Option<(f32, String)>,
 }
 
 impl Piece {
@@ -187,12 +194,13 @@ impl Scope<'_> {
             let weight = self.weight(&name, [piece.cols(), width], init);
             let part = match piece {
                 Piece::Dense(x) => self.tape.push(LinearMap::new(1), &[*x, weight]),
-                Piece::Sparse(matrix, mask) => {
-                    let product = SparseProduct::new(matrix.clone());
-                    let product = match mask {
-                        Some((dropout, mask)) => product.masked(Mask::new(*dropout, mask).by(self.addresses.clone())),
-                        None => product,
-                    };
+                Piece::Sparse(matrix, dropout) => {
+                    let mut product = SparseProduct::new(matrix.clone());
+                    let mask = |(rate, name): &(f32, String)| Mask::new(*rate, name).by(self.addresses.clone());
+                    if let Some(SparseDropout { entries, rows }) = dropout {
+                        product = entries.iter().map(mask).fold(product, SparseProduct::masked);
+                        product = rows.iter().map(mask).fold(product, SparseProduct::with_dropped_rows);
+                    }
                     self.tape.push(product, &[weight])
                 }
                 Piece::OneHot(ids, _) => self.tape.push(Lookup::new(ids.clone()), &[weight]),
@@ -297,7 +305,28 @@ impl Scope<'_> {
                     let step = Dropout::new(dropout, &name).by(self.addresses.clone());
                     *x = self.tape.push(step, &[*x]);
                 }
-                Piece::Sparse(_, mask) => *mask = Some((dropout, name.clone())),
+                Piece::Sparse(_, dropped) => {
+                    dropped.get_or_insert_default().entries = Some((dropout, name.clone()));
+                }
+                Piece::OneHot(..) => (),
+            }
+        }
+        input
+    }
+
+    /// The input with whole rows dropped in training, by the mask `name`: a node loses all matrices side by side together. Ids are
+    /// not dropped.
+    pub fn drop_rows(&mut self, mut input: Input, dropout: f32, name: &str) -> Input {
+        let name = self.name(name);
+        for (_, piece) in &mut input.pieces {
+            match piece {
+                Piece::Dense(x) => {
+                    let step = DropRows::new(dropout, &name).by(self.addresses.clone());
+                    *x = self.tape.push(step, &[*x]);
+                }
+                Piece::Sparse(_, dropped) => {
+                    dropped.get_or_insert_default().rows = Some((dropout, name.clone()));
+                }
                 Piece::OneHot(..) => (),
             }
         }

@@ -25,7 +25,7 @@ use crate::dataset::NamedDataset;
 use crate::error::{Error, Result};
 use crate::names::{Auto, one_of};
 use crate::source::Refresh;
-use crate::train::Config;
+use crate::train::{Config, Protocol};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -345,6 +345,11 @@ impl Cell {
             config.refresh = Auto::Auto;
         }
         config.leave_open_what_the_paper_has();
+        for (choice, usual) in [(&mut config.valid_fraction, 0.1), (&mut config.test_fraction, 0.1)] {
+            if *choice == Auto::Is(usual) && config.protocol != Protocol::Ncn {
+                *choice = Auto::Auto;
+            }
+        }
         let settings = |config: &Config| match serde_json::to_value(config) {
             Ok(serde_json::Value::Object(settings)) => settings,
             _ => unreachable!("settings are an object"),

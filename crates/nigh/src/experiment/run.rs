@@ -93,5 +93,6 @@ fn guess(dataset: &Dataset, config: &Resolved) -> Result<Run> {
         hits.iter().filter(|&&hit| hit).count() as f64 / hits.len().max(1) as f64
     };
     let (valid, test) = (accuracy(&parts.valid, 0), accuracy(parts.test(), 1));
-    Ok(Run { seed: config.seed, test, valid, best_epoch: 0, split: split.digest(), curve: Vec::new() })
+    let (seed, split) = (config.seed, split.digest());
+    Ok(Run { seed, test, valid, best_epoch: 0, split, curve: Vec::new(), connected: None, few_negatives: None })
 }

@@ -36,6 +36,13 @@ impl Operator {
         Operator { self_weight: 1.0, ..Operator::adjacency(self.graph.clone()) }
     }
 
+    /// `M = D^-1/2 A D^-1/2`, walks that do not stay; zero for a node without edges. With weights, `D` sums them.
+    pub fn walk(graph: Arc<Graph>) -> Operator {
+        let scale = |degree: f64| if degree > 0.0 { (1.0 / degree.sqrt()) as f32 } else { 0.0 };
+        let scale: Arc<[f32]> = (0..graph.num_nodes()).map(|i| scale(degree(&graph, i))).collect();
+        Operator { graph, left: scale.clone(), right: scale, self_weight: 0.0 }
+    }
+
     /// `A` itself.
     pub fn adjacency(graph: Arc<Graph>) -> Operator {
         let ones: Arc<[f32]> = vec![1.0; graph.num_nodes()].into();

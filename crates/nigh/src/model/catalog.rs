@@ -1,7 +1,7 @@
 //! Every model as one row: sources, encoders, head. A new model is a new row, never a new loop.
 
-use super::{Architecture, Branch, Head, Heuristic};
-use crate::encoder::{Encoder, Gat, Gcn, Gin, Layers, Linear, PGnn, Propagated, Sage, SkipGram, Table};
+use super::{Architecture, Branch, Head, Heuristic, PairSource};
+use crate::encoder::{Encoder, Gat, Gcn, Gin, HopMixture, Layers, Linear, PGnn, Propagated, Sage, SkipGram, Table};
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::source::{Node2Vec, Source};
@@ -34,6 +34,8 @@ pub struct Hyperparameters {
     pub signal_dim: usize,
     /// Random walks of node2vec.
     pub walks: Node2Vec,
+    /// Whether nodes have features, which leave out branches if not.
+    pub has_features: bool,
 }
 
 impl Default for Hyperparameters {
@@ -46,6 +48,7 @@ impl Default for Hyperparameters {
             dropout: 0.5,
             signal_dim: 32,
             walks: Node2Vec::default(),
+            has_features: true,
         }
     }
 }
@@ -59,6 +62,9 @@ impl Hyperparameters {
         Head::Mlp { hidden: self.width, dropout: self.dropout }
     }
 }
+
+/// Dropout probability of features that enter `smp-proximity`: few words of a bag say what a document is about.
+const INPUT_DROPOUT: f32 = 0.7;
 
 /// All models, in the order in which they are listed.
 pub const MODELS: &[CatalogModel] = &[
@@ -83,6 +89,14 @@ pub const MODELS: &[CatalogModel] = &[
     row("smp-gin", "a GIN over E (Theorem 3) and Ã^K F under a linear map", |h| {
         let gin = Gin { layers: h.layers() };
         model([features().linear(h).l2_normalize(), signal().through(gin)]).head(Head::Linear)
+    }),
+    row("smp-proximity", "walk proximities of several lengths, degrees and features of both nodes under one pair head", |h| {
+        let structure = [PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
+        match h.has_features {
+            true => model([features().through(HopMixture::new(h.hops, INPUT_DROPOUT))])
+                .pair_sources([&structure[..], &[PairSource::Similarities]].concat()),
+            false => model([]).pair_sources(structure.to_vec()),
+        }
     }),
     row("sgc", "Ã^K F W + b: what a node is, not where", |h| model([features().linear(h)])),
     row("gcn", "graph convolutions over F: what a node is, not where", |h| model([features().gcn(h)])),
@@ -157,7 +171,7 @@ pub fn architecture(name: &str, hyperparameters: &Hyperparameters) -> Result<Arc
 
 /// Branches side by side, with nothing on top.
 pub fn model<const N: usize>(branches: [Branch; N]) -> Architecture {
-    Architecture { branches: branches.into(), head: Head::Identity, heuristic: None }
+    Architecture { branches: branches.into(), head: Head::Identity, heuristic: None, pair_sources: Vec::new() }
 }
 
 fn heuristic(heuristic: Heuristic) -> Architecture {
@@ -165,6 +179,11 @@ fn heuristic(heuristic: Heuristic) -> Architecture {
 }
 
 impl Architecture {
+    /// With what is known of pairs.
+    pub fn pair_sources(self, pair_sources: Vec<PairSource>) -> Architecture {
+        Architecture { pair_sources, ..self }
+    }
+
     /// With `F_output`.
     pub fn head(self, head: Head) -> Architecture {
         Architecture { head, ..self }

@@ -4,11 +4,14 @@ pub mod catalog;
 pub mod decoder;
 mod head;
 mod heuristic;
+mod pair_head;
+mod pair_scalars;
 mod view;
 
 pub use decoder::{Decoder, Scoring};
 pub use head::Head;
 pub use heuristic::Heuristic;
+pub use pair_scalars::PairSource;
 pub use view::View;
 
 use crate::dataset::{Dataset, Features};
@@ -20,7 +23,7 @@ use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
 use crate::ops::signal::Stochastic;
 use crate::seeds::Seeds;
-use crate::source::{Refresh, Signal, SignalScale, Source};
+use crate::source::{Proximities, Refresh, Signal, SignalScale, Source};
 use crate::tape::{Pass, Tape, Var, WeightAccess, Weights};
 use std::sync::Arc;
 
@@ -44,13 +47,15 @@ pub struct Architecture {
     pub head: Head,
     /// What scores pairs in the place of representations.
     pub heuristic: Option<Heuristic>,
+    /// What is known of a pair before anything is learnt, under the decoder `proximity`.
+    pub pair_sources: Vec<PairSource>,
 }
 
 impl Architecture {
     /// Whether the output can be as wide as there are classes, and carries over to nodes without a label.
     pub fn can_classify(&self) -> bool {
         let as_wide = self.head != Head::Identity || self.branches.len() == 1;
-        as_wide && self.branches.iter().any(|branch| branch.encoder.generalises())
+        !self.knows_pairs() && as_wide && self.branches.iter().any(|branch| branch.encoder.generalises())
     }
 
     /// How rows are stored between hops, if any branch keeps them.
@@ -72,7 +77,12 @@ impl Architecture {
     pub fn learns(&self, classifies: bool, decoder: Decoder) -> bool {
         self.head != Head::Identity
             || self.branches.iter().any(|branch| branch.encoder.learns(classifies))
-            || (!classifies && decoder == Decoder::HadamardMlp)
+            || (!classifies && matches!(decoder, Decoder::HadamardMlp | Decoder::Proximity))
+    }
+
+    /// Whether pairs are scored by what is known of them as well.
+    pub fn knows_pairs(&self) -> bool {
+        !self.pair_sources.is_empty()
     }
 }
 
@@ -128,6 +138,8 @@ pub struct Shape {
     pub signal_scale: SignalScale,
     /// Whether `E` stays the same.
     pub refresh: Refresh,
+    /// How walk proximities are computed.
+    pub proximities: Proximities,
     /// Classes or scores.
     pub answer: Answer,
 }
@@ -143,6 +155,7 @@ impl Default for Shape {
             signal_dim: 32,
             signal_scale: SignalScale::InverseSqrt,
             refresh: Refresh::Fixed,
+            proximities: Proximities::Exact,
             answer: Answer::Scores(Scoring { decoder: Decoder::Cosine, hidden: 32, dropout: 0.5 }),
         }
     }
@@ -190,8 +203,9 @@ impl Model {
         let view = View::empty(shape.num_features);
         let width = record(&architecture, &shape, seeds, access.reborrow(), &view).output.width();
         if let Answer::Scores(scoring) = shape.answer {
-            scoring.record(&mut access, width);
+            scoring.record(&mut access, width, num_pair_scalars(&architecture));
         }
+        pair_scalars::declare(&architecture.pair_sources, shape.num_features, &mut access);
         Ok(Model { architecture, shape, seeds, representation_width: width, weights })
     }
 
@@ -215,7 +229,7 @@ impl Model {
         self.representation_width
     }
 
-    /// Learns frozen weights from the training graph alone, before training. `progress` is called with the number of steps
+    /// Learns frozen weights from the training graph alone, before training; those of pairs follow from the training pairs. `progress` is called with the number of steps
     /// done and their total.
     pub fn pretrain(&mut self, view: &View, progress: &mut dyn FnMut(usize, usize)) {
         let (addresses, num_ids, seeds) = (&view.addresses, self.shape.num_ids, self.seeds);
@@ -226,6 +240,12 @@ impl Model {
                 self.weights.named(&name).expect("a weight that the encoder declared").value = value;
             }
         }
+        self.learn_projection(&view.features);
+    }
+
+    /// How many numbers are known of a pair.
+    pub(crate) fn num_pair_scalars(&self) -> usize {
+        num_pair_scalars(&self.architecture)
     }
 
     /// Records the framework equation over one graph.
@@ -241,6 +261,10 @@ impl Model {
         recording.evaluate(self, draw);
         recording.into_representation()
     }
+}
+
+fn num_pair_scalars(architecture: &Architecture) -> usize {
+    architecture.pair_sources.iter().map(|source| source.width()).sum()
 }
 
 /// The framework equation over one graph. Weights are declared or looked up.
@@ -342,6 +366,11 @@ fn eigenvectors(view: &View, count: usize, seeds: Seeds) -> Matrix {
 }
 
 impl Recording {
+    /// Takes over the storage of another recording of the same model.
+    pub fn reuse(&mut self, other: Recording) {
+        self.tape.reuse(other.tape);
+    }
+
     fn into_representation(mut self) -> Matrix {
         std::mem::take(self.tape.value_mut(self.output))
     }

@@ -31,6 +31,10 @@ impl Mask {
         (pass.training && self.rate > 0.0).then(|| pass.stream(Purpose::Dropout, self.layer))
     }
 
+    pub fn rate(&self) -> f32 {
+        self.rate
+    }
+
     pub fn scale(&self) -> f32 {
         1.0 / (1.0 - self.rate)
     }

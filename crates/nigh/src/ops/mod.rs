@@ -7,6 +7,7 @@ pub mod add;
 pub mod anchors;
 pub mod attention;
 pub mod blend;
+pub mod drop_rows;
 pub mod dropout;
 pub mod hop_sum;
 pub mod layer_norm;

@@ -22,9 +22,11 @@ fn times(c: &Compressed, x: &Matrix, y: &mut Matrix, dropped: Option<Dropped<'_>
 /// Which entries a product omits.
 #[derive(Clone, Copy)]
 struct Dropped<'a> {
-    mask: &'a Mask,
-    stream: Stream,
-    /// Whether the product runs over the transposed matrix: the mask is by its rows and columns, exchanged.
+    /// Entry by entry.
+    entries: Option<(&'a Mask, Stream)>,
+    /// Row by row: what its entries are multiplied by; zero for a row that is dropped. Empty if none is.
+    row_factors: &'a [f32],
+    /// Whether the product runs over the transposed matrix: both are by its rows and columns, exchanged.
     transposed: bool,
 }
 
@@ -48,39 +50,46 @@ const AHEAD: usize = 16;
 
 simd! {
     fn gather_kept(c: &Compressed, x: &Matrix, dropped: Dropped<'_>, width: usize, first: usize, rows: &mut [f32]) {
-        let Dropped { mask, stream, transposed } = dropped;
+        let Dropped { entries, row_factors, transposed } = dropped;
+        let scale = entries.map_or(1.0, |(mask, _)| mask.scale());
         let (mut addresses, mut columns, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         let last = first + rows.len() / width;
         let mut row = first;
         while row < last {
-            let from = row;
-            addresses.clear();
-            columns.clear();
-            while row < last && (row == from || addresses.len() < ENTRIES) {
-                for &index in &c.indices[c.offsets[row]..c.offsets[row + 1]] {
-                    let (row, column) = if transposed { (index, row as u32) } else { (row as u32, index) };
-                    addresses.push(mask.address(row as usize));
-                    columns.push(column);
-                }
+            let (from, start) = (row, c.offsets[row]);
+            row += 1;
+            while row < last && c.offsets[row] - start < ENTRIES {
                 row += 1;
             }
-            let padded = columns.len().next_multiple_of(LANES);
-            addresses.resize(padded, 0);
-            columns.resize(padded, 0);
-            kept.resize(padded, false);
+            let padded = (c.offsets[row] - start).next_multiple_of(LANES);
+            kept.resize(padded, true);
             indices.resize(padded, 0);
             values.resize(padded, 0.0);
-            mask.keeps(stream, &addresses, &columns, &mut kept);
-            let start = c.offsets[from];
+            if let Some((mask, stream)) = entries {
+                addresses.clear();
+                columns.clear();
+                for row in from..row {
+                    for &index in &c.indices[c.offsets[row]..c.offsets[row + 1]] {
+                        let (row, column) = if transposed { (index, row as u32) } else { (row as u32, index) };
+                        addresses.push(mask.address(row as usize));
+                        columns.push(column);
+                    }
+                }
+                addresses.resize(padded, 0);
+                columns.resize(padded, 0);
+                mask.keeps(stream, &addresses, &columns, &mut kept);
+            }
             for row in from..row {
                 let entries = c.offsets[row]..c.offsets[row + 1];
                 let kept = &kept[entries.start - start..entries.end - start];
                 let mut count = 0;
                 for ((&index, &value), &kept) in c.indices[entries.clone()].iter().zip(&c.values[entries]).zip(kept) {
+                    let own = if transposed { index as usize } else { row };
+                    let factor = if row_factors.is_empty() { 1.0 } else { row_factors[own] };
                     // Dropped entries are written too, and then overwritten: no branch to mispredict.
-                    (indices[count], values[count]) = (index, mask.scale() * value);
-                    count += usize::from(kept);
+                    (indices[count], values[count]) = (index, scale * factor * value);
+                    count += usize::from(kept & (factor != 0.0));
                 }
                 let (indices, values) = (&indices[..count], &values[..count]);
                 let y = &mut rows[(row - first) * width..][..width];
@@ -114,19 +123,22 @@ fn block<const B: usize>(
     y[column..][..B].copy_from_slice(&sum);
 }
 
-/// `inputs = [W]`; the output is `F W`, with entries of `F` dropped in training if there is a mask.
+/// `inputs = [W]`; the output is `F W`, with entries or whole rows of `F` dropped in training if there are masks.
 #[derive(Debug)]
 pub struct SparseProduct {
     matrix: Arc<SparseMatrix>,
     mask: Option<Mask>,
+    row_mask: Option<Mask>,
     /// The stream of the last forward pass, which also masks its gradient.
     stream: Option<Stream>,
+    /// Those of the last forward pass; empty if no row was dropped.
+    row_factors: Vec<f32>,
 }
 
 impl SparseProduct {
     /// The product with `F` as it is.
     pub fn new(matrix: Arc<SparseMatrix>) -> SparseProduct {
-        SparseProduct { matrix, mask: None, stream: None }
+        SparseProduct { matrix, mask: None, row_mask: None, stream: None, row_factors: Vec::new() }
     }
 
     /// With entries of `F` dropped in training.
@@ -134,14 +146,24 @@ impl SparseProduct {
         SparseProduct { mask: Some(mask), ..self }
     }
 
+    /// With whole rows of `F` dropped in training.
+    pub(crate) fn with_dropped_rows(self, mask: Mask) -> SparseProduct {
+        SparseProduct { row_mask: Some(mask), ..self }
+    }
+
     fn dropped(&self, transposed: bool) -> Option<Dropped<'_>> {
-        self.mask.as_ref().zip(self.stream).map(|(mask, stream)| Dropped { mask, stream, transposed })
+        let entries = self.mask.as_ref().zip(self.stream);
+        let drops = entries.is_some() || !self.row_factors.is_empty();
+        drops.then_some(Dropped { entries, row_factors: &self.row_factors, transposed })
     }
 }
 
 impl Operation for SparseProduct {
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
         self.stream = self.mask.as_ref().and_then(|mask| mask.stream(pass));
+        if let Some(mask) = &self.row_mask {
+            mask.row_factors(pass, self.matrix.rows(), &mut self.row_factors);
+        }
         times(&self.matrix.by_row, inputs.get(0), output, self.dropped(false));
     }
 
@@ -157,6 +179,7 @@ impl Operation for SparseProduct {
 mod tests {
     use super::*;
     use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
+    use crate::ops::drop_rows::DropRows;
     use crate::ops::dropout::Dropout;
     use crate::tape::{check_gradients, value_and_gradients};
 
@@ -182,6 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn dropped_rows_are_those_that_the_dense_matrix_would_lose() {
+        let rows = || Mask::new(0.5, "rows").by([7, 1, 0, 3].into());
+        let without_rows = || SparseProduct::new(example().into()).with_dropped_rows(rows());
+        let both = || without_rows().masked(Mask::new(0.4, "a"));
+        check_gradients(&[[4, 3]], without_rows);
+        check_gradients(&[[4, 3]], both);
+        let dense = Matrix::from_fn(4, 4, |i, c| example().row(i).find(|e| e.0 as usize == c).map_or(0.0, |e| e.1));
+        let mut drop_rows = DropRows::new(0.5, "rows").by([7, 1, 0, 3].into());
+        let (dropped, _) = value_and_gradients(&mut drop_rows, std::slice::from_ref(&dense));
+        assert_ne!(dropped, dense);
+        assert_eq!(value_and_gradients(&mut without_rows(), &[Matrix::identity(4)]).0, dropped);
+        let (dropped, _) = value_and_gradients(&mut Dropout::new(0.4, "a"), &[dropped]);
+        assert_eq!(value_and_gradients(&mut both(), &[Matrix::identity(4)]).0, dropped);
+    }
+
+    #[test]
     fn it_equals_the_dense_product() {
         let f = example();
         let dense = Matrix::from_fn(4, 4, |i, c| f.row(i).find(|e| e.0 as usize == c).map_or(0.0, |e| e.1));
@@ -203,7 +242,8 @@ mod tests {
             assert_same_bits_at_every_level(|| {
                 let whole = value_and_gradients(&mut SparseProduct::new(f.clone()), &w);
                 let mut masked = SparseProduct::new(f.clone()).masked(Mask::new(0.4, "a"));
-                (whole, value_and_gradients(&mut masked, &w))
+                let mut without_rows = SparseProduct::new(f.clone()).with_dropped_rows(Mask::new(0.5, "a"));
+                (whole, (value_and_gradients(&mut masked, &w), value_and_gradients(&mut without_rows, &w)))
             });
         }
     }

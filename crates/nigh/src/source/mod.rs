@@ -1,11 +1,14 @@
 //! 2. The inputs of a branch: the features `F`, the stochastic matrix `E`, and the alternatives to it.
 
 pub mod estimate;
+pub mod hop_products;
 mod node2vec;
 mod signal;
+pub mod walks;
 
 pub use node2vec::Node2Vec;
 pub use signal::{Refresh, Signal, SignalScale};
+pub use walks::Proximities;
 
 use crate::names::named;
 

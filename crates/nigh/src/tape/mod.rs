@@ -193,6 +193,16 @@ impl Tape {
         var
     }
 
+    /// Takes over the storage of another recording of the same steps.
+    pub fn reuse(&mut self, other: Tape) {
+        for (own, storage) in self.values.iter_mut().zip(other.values).filter(|(own, _)| own.data().is_empty()) {
+            *own = storage;
+        }
+        self.gradients = other.gradients;
+        self.gradients.resize_with(self.steps.len(), Matrix::default);
+        self.spare = other.spare;
+    }
+
     /// Whether a value stays the same from pass to pass.
     pub fn is_constant(&self, var: Var) -> bool {
         matches!(var.place, Place::Step(step) if !self.steps[step].is_dynamic)

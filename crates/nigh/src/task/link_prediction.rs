@@ -1,12 +1,15 @@
 //! Link prediction: a tenth of the edges is held out for validation, a tenth for the test; messages pass over the rest.
 
+use super::hard_negatives::hard_negatives;
 use super::negatives::{NegativeRule, draw_once};
+use super::ranking::Ends;
 use super::{
-    EvaluationPairs, PairParts, PairSampler, Part, SplitChoice, SplitSettings, Task, TrainingPairs, graphs_by_part,
-    problem, sizes,
+    EvaluationNegatives, EvaluationPairs, PairParts, PairSampler, Part, Ranking, SplitChoice, SplitSettings, Task,
+    TrainingPairs, graphs_by_part, problem, sizes,
 };
 use crate::dataset::{Dataset, FixedPairs, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
+use crate::graph::Graph;
 use crate::model::View;
 use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
@@ -15,7 +18,7 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
     if let (Some(FixedSplit::Pairs(parts)), [sample]) = (&dataset.fixed_split, &dataset.samples[..])
         && settings.choice == SplitChoice::Given
     {
-        return fixed(sample, parts, settings);
+        return fixed(dataset, sample, parts, settings, seeds);
     }
     let mut held_out = Vec::new();
     for (number, sample) in dataset.samples.iter().enumerate() {
@@ -28,7 +31,9 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
         if sample.graph.num_non_edges() == 0 {
             return Err(problem(dataset, number, SplitProblem::NoNonEdge));
         }
-        held_out.push(hold_out(sample, number as u64, [train, valid, test], settings, seeds)?);
+        let parts = hold_out(sample, number as u64, [train, valid, test], settings, seeds)?;
+        check_cost(&parts).map_err(|wrong| problem(dataset, number, wrong))?;
+        held_out.push(parts);
     }
     if held_out.len() == 1 {
         let GraphParts { train, valid, test } = held_out.remove(0);
@@ -43,17 +48,33 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
     })
 }
 
-/// The split that comes with the data: all edges of the graph are for training.
-fn fixed(sample: &Sample, parts: &[FixedPairs; 2], settings: &SplitSettings) -> Result<PairParts> {
+/// The split that comes with the data: all edges of the graph are for training. Its negatives serve unless each positive has
+/// its own.
+fn fixed(
+    dataset: &Dataset,
+    sample: &Sample,
+    parts: &[FixedPairs; 2],
+    settings: &SplitSettings,
+    seeds: Seeds,
+) -> Result<PairParts> {
     let view: Arc<View> = Task::LinkPrediction.whole_view(sample, 0)?.into();
     let rule = NegativeRule::for_training(settings.train_negatives, sample.graph.clone());
     let negatives = PairSampler::new(sample.graph.num_nodes(), rule);
     let question = TrainingPairs::new(sample.graph.edges().collect(), negatives);
-    let [valid, test] = parts.each_ref().map(|pairs| {
-        let question = EvaluationPairs { positive: pairs.positive.clone(), negative: pairs.negative.clone() };
-        vec![Part { view: view.clone(), question }]
-    });
-    Ok(PairParts { train: vec![Part { view, question }], valid, test: Some(test) })
+    let train = Part { view: view.clone(), question };
+    let [valid, test] = if settings.evaluation_negatives.pooled().is_some() {
+        parts.each_ref().map(|pairs| EvaluationPairs::pooled(pairs.positive.clone(), pairs.negative.clone()))
+    } else {
+        let held_out = parts.iter().flat_map(|pairs| &pairs.positive).copied();
+        let edges: Vec<[u32; 2]> = sample.graph.edges().chain(held_out).collect();
+        let known = Graph::from_edges(sample.graph.num_nodes(), &edges)?.0.into();
+        own_negatives(&view, &known, parts.each_ref().map(|pairs| &pairs.positive[..]), settings, seeds)
+    };
+    let [valid, test] = [valid, test].map(|question| Part { view: view.clone(), question });
+    let parts = GraphParts { train, valid, test };
+    check_cost(&parts).map_err(|wrong| problem(dataset, 0, wrong))?;
+    let GraphParts { train, valid, test } = parts;
+    Ok(PairParts { train: vec![train], valid: vec![valid], test: Some(vec![test]) })
 }
 
 /// The three parts of one graph.
@@ -82,13 +103,55 @@ pub fn hold_out(
     let rule = NegativeRule::for_training(settings.train_negatives, visible);
     let question = TrainingPairs::new(train.to_vec(), PairSampler::new(whole.num_nodes(), rule));
     // Evaluation may look at every known edge to make sure that a negative is none.
-    let negatives = settings.evaluation_negatives;
-    let sampler = PairSampler::new(whole.num_nodes(), NegativeRule::for_evaluation(negatives, whole.clone()));
-    let evaluation = |part: u64, positive: &[[u32; 2]]| {
-        let stream = seeds.stream(Purpose::Negatives, &[number, part]);
-        let negative = draw_once(&sampler, negatives, stream, positive.len(), whole.num_non_edges());
-        Part { view: view.clone(), question: EvaluationPairs { positive: positive.to_vec(), negative } }
+    let [valid, test] = match settings.evaluation_negatives.pooled() {
+        Some(negatives) => {
+            let sampler = PairSampler::new(whole.num_nodes(), NegativeRule::for_evaluation(negatives, whole.clone()));
+            [(0, valid), (1, test)].map(|(part, positive)| {
+                let stream = seeds.stream(Purpose::Negatives, &[number, part as u64 + 1]);
+                let count = settings.num_negatives(part, positive.len());
+                let negative = draw_once(&sampler, negatives, stream, count, whole.num_non_edges());
+                EvaluationPairs::pooled(positive.to_vec(), negative)
+            })
+        }
+        None => own_negatives(&view, whole, [valid, test], settings, seeds),
     };
-    let (valid, test) = (evaluation(1, valid), evaluation(2, test));
+    let [valid, test] = [valid, test].map(|question| Part { view: view.clone(), question });
     Ok(GraphParts { train: Part { view, question }, valid, test })
+}
+
+/// Validation and test, each positive ranked among negatives of its own.
+fn own_negatives(
+    view: &View,
+    known: &Arc<Graph>,
+    positives: [&[[u32; 2]]; 2],
+    settings: &SplitSettings,
+    seeds: Seeds,
+) -> [EvaluationPairs; 2] {
+    if settings.evaluation_negatives == EvaluationNegatives::All {
+        return positives.map(|positive| EvaluationPairs::among_all_nodes(positive.to_vec(), known.clone()));
+    }
+    // Half for each end. An end has the same negatives in validation and test.
+    let counts = settings.negative_ratios.map(|ratio| (ratio / 2.0).round() as usize);
+    let ends = Ends::of(&positives.concat()).nodes;
+    let stream = seeds.stream(Purpose::Negatives, &[view.graph, 3]);
+    let hardest = hard_negatives(view, known, &ends, counts[0].max(counts[1]), stream);
+    [0, 1].map(|part| {
+        EvaluationPairs::per_positive(positives[part].to_vec(), |end| {
+            let others = &hardest[ends.binary_search(&end).expect("an end of a positive")];
+            &others[..counts[part].min(others.len())]
+        })
+    })
+}
+
+/// Pairs that one evaluation may score against all nodes.
+const MAX_SCORED: u64 = 200_000_000;
+
+fn check_cost(parts: &GraphParts) -> std::result::Result<(), SplitProblem> {
+    for part in [&parts.valid, &parts.test] {
+        let (pairs, most) = (part.question.num_scored(), MAX_SCORED);
+        if matches!(part.question.ranking, Ranking::AllNodes { .. }) && pairs > most {
+            return Err(SplitProblem::TooManyPairs { positives: part.question.positive.len(), pairs, most });
+        }
+    }
+    Ok(())
 }

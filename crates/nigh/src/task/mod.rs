@@ -1,14 +1,19 @@
 //! 5. Tasks. A task is a split: which pairs or nodes a model has to answer for, and which edges message passing may see.
 
+mod hard_negatives;
 mod link_prediction;
+mod masking;
 pub mod negatives;
 mod node_classification;
 mod pairwise;
+mod ranking;
 mod reconstruction;
 
 pub use link_prediction::{GraphParts, hold_out};
-pub use negatives::{Negatives, PairSampler};
+pub use masking::{Masking, mask};
+pub use negatives::{EvaluationNegatives, Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
+pub use ranking::{ConnectedPairs, Ends, EvaluationPairs, Ranking};
 
 use crate::dataset::{Dataset, Features, Sample};
 use crate::error::{Error, Result, SplitProblem};
@@ -78,15 +83,6 @@ impl TrainingPairs {
     }
 }
 
-/// Pairs to evaluate on, the same in every evaluation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EvaluationPairs {
-    /// Pairs that belong together.
-    pub positive: Vec<[u32; 2]>,
-    /// Pairs that do not.
-    pub negative: Vec<[u32; 2]>,
-}
-
 /// What a part asks.
 pub trait Question: Clone {
     /// Follows the nodes to their new numbers.
@@ -116,18 +112,6 @@ impl Question for TrainingPairs {
         hash_pairs(&self.positive, hash);
         // In the place of fixed negatives, of which there are none.
         hash_pairs(&[], hash);
-    }
-}
-
-impl Question for EvaluationPairs {
-    fn renumber(&mut self, places: &Arc<[u32]>) {
-        renumber(places, &mut self.positive);
-        renumber(places, &mut self.negative);
-    }
-
-    fn hash(&self, hash: &mut Sha256) {
-        hash_pairs(&self.positive, hash);
-        hash_pairs(&self.negative, hash);
     }
 }
 
@@ -233,13 +217,25 @@ pub struct SplitSettings {
     pub per_class: Option<[usize; 3]>,
     /// How negatives for training are drawn.
     pub train_negatives: Negatives,
-    /// How negatives for validation and test are drawn.
-    pub evaluation_negatives: Negatives,
+    /// What positives are told from in validation and test.
+    pub evaluation_negatives: EvaluationNegatives,
+    /// Negatives per positive in validation and test.
+    pub negative_ratios: [f32; 2],
     /// Which pairs of like nodes are positives.
     pub same_label_pairs: SameLabelPairs,
 }
 
 impl SplitSettings {
+    /// How the pool of negatives is drawn. Tasks other than link prediction have no other kind, which settings are checked for.
+    fn pooled(&self) -> Negatives {
+        self.evaluation_negatives.pooled().unwrap_or(Negatives::Exact)
+    }
+
+    /// Negatives of validation (0) or test (1) for so many positives.
+    fn num_negatives(&self, part: usize, positives: usize) -> usize {
+        ((f64::from(self.negative_ratios[part]) * positives as f64).round() as usize).max(1)
+    }
+
     /// Splits the data; `seeds` are those of the repeat.
     pub fn split(&self, dataset: &Dataset, seeds: Seeds) -> Result<Split> {
         Ok(match self.task {

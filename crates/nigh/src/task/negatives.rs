@@ -20,6 +20,41 @@ named! {
     }
 }
 
+named! {
+    /// What positives are told from in evaluation.
+    pub enum EvaluationNegatives, "kind of negatives" {
+        /// Drawn as in the authors' runs: two nodes that are not listed as an edge in that order.
+        Loose = "loose",
+        /// Drawn at random: two nodes without an edge in either direction.
+        Exact = "exact",
+        /// Hard ones for each positive, by resource allocation, personalised PageRank and similar features, as HeaRT
+        /// chooses them (Li et al., NeurIPS 2023).
+        Heart = "heart",
+        /// All nodes in place of either end, known edges left out.
+        All = "all",
+    }
+}
+
+impl EvaluationNegatives {
+    /// How they are drawn, if one pool serves all positives.
+    pub fn pooled(self) -> Option<Negatives> {
+        match self {
+            EvaluationNegatives::Loose => Some(Negatives::Loose),
+            EvaluationNegatives::Exact => Some(Negatives::Exact),
+            EvaluationNegatives::Heart | EvaluationNegatives::All => None,
+        }
+    }
+}
+
+impl From<Negatives> for EvaluationNegatives {
+    fn from(negatives: Negatives) -> EvaluationNegatives {
+        match negatives {
+            Negatives::Loose => EvaluationNegatives::Loose,
+            Negatives::Exact => EvaluationNegatives::Exact,
+        }
+    }
+}
+
 /// What a negative must not be.
 #[derive(Debug, Clone)]
 pub enum NegativeRule {

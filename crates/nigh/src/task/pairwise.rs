@@ -59,11 +59,8 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
             if asks(part) {
                 let mut negative = Vec::new();
                 let stream = seeds.stream(Purpose::Negatives, &[number as u64, part as u64]);
-                evaluation.draw(stream, positive.len(), &mut negative);
-                to.push(Part {
-                    view: view.clone(),
-                    question: EvaluationPairs { positive: positive.to_vec(), negative },
-                });
+                evaluation.draw(stream, settings.num_negatives(part - 1, positive.len()), &mut negative);
+                to.push(Part { view: view.clone(), question: EvaluationPairs::pooled(positive.to_vec(), negative) });
             }
         }
     }
@@ -77,7 +74,7 @@ fn rules(settings: &SplitSettings, labels: &Arc<[Option<u32>]>) -> (NegativeRule
         Negatives::Loose => NegativeRule::Any,
         Negatives::Exact => NegativeRule::Unlike(labels.clone()),
     };
-    let evaluation = match (settings.evaluation_negatives, settings.same_label_pairs) {
+    let evaluation = match (settings.pooled(), settings.same_label_pairs) {
         (Negatives::Loose, SameLabelPairs::All) => NegativeRule::NotListedAlike(labels.clone()),
         _ => NegativeRule::Unlike(labels.clone()),
     };

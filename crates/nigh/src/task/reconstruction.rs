@@ -24,11 +24,12 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
         let rule = NegativeRule::for_training(settings.train_negatives, graph.clone());
         let question = TrainingPairs::new(positive.clone(), PairSampler::new(graph.num_nodes(), rule));
         parts.train.push(Part { view: view.clone(), question });
-        let negatives = settings.evaluation_negatives;
+        let negatives = settings.pooled();
         let sampler = PairSampler::new(graph.num_nodes(), NegativeRule::for_evaluation(negatives, graph.clone()));
         let stream = seeds.stream(Purpose::Negatives, &[number as u64, 1]);
-        let negative = draw_once(&sampler, negatives, stream, positive.len(), graph.num_non_edges());
-        parts.valid.push(Part { view, question: EvaluationPairs { positive, negative } });
+        let count = settings.num_negatives(0, positive.len());
+        let negative = draw_once(&sampler, negatives, stream, count, graph.num_non_edges());
+        parts.valid.push(Part { view, question: EvaluationPairs::pooled(positive, negative) });
     }
     Ok(parts)
 }

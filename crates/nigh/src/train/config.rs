@@ -6,8 +6,8 @@ use crate::linalg::half::Storage;
 use crate::metric::Metric;
 use crate::model::{Decoder, catalog};
 use crate::names::{Auto, named};
-use crate::source::{Node2Vec, Refresh, Signal, SignalScale};
-use crate::task::{Negatives, SameLabelPairs, SplitChoice, Task};
+use crate::source::{Node2Vec, Proximities, Refresh, Signal, SignalScale};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -19,6 +19,9 @@ named! {
         Published = "published",
         /// No negative is a known edge, in either direction.
         Strict = "strict",
+        /// Links as NCN is judged (Wang et al., ICLR 2024): 70/10/20 % of the edges, Hits@100, strict negatives, of which
+        /// validation has twice as many as positives.
+        Ncn = "ncn",
     }
 }
 
@@ -37,7 +40,8 @@ settings! {
     task: {Task = Task::LinkPrediction}, "TASK";
     /// A model of the catalog (`nigh models`), or `auto`: the one that answers the task best
     model: [String], "MODEL";
-    /// `strict`, or `published`: cosine scores and loosely drawn negatives, as in the paper's figures
+    /// `strict`; `published`: cosine scores and loosely drawn negatives, as in the paper's figures; or `ncn`: links as NCN is
+    /// judged, 70/10/20 % of the edges and Hits@100
     protocol: {Protocol = Protocol::Strict}, "PROTOCOL";
     /// Features of the nodes: `given`, or `none`, which leaves them out so that only the structure counts
     node_features: {NodeFeatures = NodeFeatures::Given}, "CHOICE";
@@ -101,10 +105,10 @@ settings! {
     seed: {u64 = 1}, "SEED";
     /// Which split: `given` (that of the dataset, if it has one), or `random`, drawn anew for every run
     split: {SplitChoice = SplitChoice::Given}, "CHOICE";
-    /// Fraction of edges, pairs or labelled nodes held out for validation
-    valid_fraction: {f32 = 0.1}, "X";
-    /// Fraction of edges, pairs or labelled nodes held out for the test
-    test_fraction: {f32 = 0.1}, "X";
+    /// Fraction of edges, pairs or labelled nodes held out for validation: `auto` (0.1) or a number
+    valid_fraction: [f32], "X";
+    /// Fraction of edges, pairs or labelled nodes held out for the test: `auto` (0.1, or 0.2 by protocol ncn) or a number
+    test_fraction: [f32], "X";
     /// Training nodes per class, 0 to split by fractions
     train_per_class: [usize], "N";
     /// Validation nodes per class
@@ -113,8 +117,21 @@ settings! {
     test_per_class: [usize], "N";
     /// Negative pairs in training: `auto` (by protocol), `loose` or `exact`
     train_negatives: [Negatives], "KIND";
-    /// Negative pairs in evaluation: `auto` (by protocol), `loose` or `exact`
-    evaluation_negatives: [Negatives], "KIND";
+    /// Negative pairs in evaluation: `auto` (by protocol), `loose`, `exact`, `heart` (hard ones for each positive, by
+    /// resource allocation, PageRank and features) or `all` (every node in place of either end)
+    evaluation_negatives: [EvaluationNegatives], "KIND";
+    /// Negatives per positive in validation: `auto` (1, or 2 by protocol ncn; 500 for heart) or a number
+    valid_negative_ratio: [f32], "X";
+    /// Negatives per positive in the test: `auto` (1; 500 for heart) or a number
+    test_negative_ratio: [f32], "X";
+    /// Training pairs that message passing does not see while the model is asked about them, degrees included: `folds`, `batch`
+    /// (other folds in every epoch), `none`, or `auto` (by model; none for the paper's)
+    mask_training_pairs: [Masking], "KIND";
+    /// Negative pairs per positive pair in training: `auto` (by model; 1 for the paper's) or a number
+    negatives_per_positive: [usize], "N";
+    /// Walk proximities of smp-proximity: `exact`, `estimated` from a Gaussian E of width `signal-dim`, or `auto` (exact where
+    /// counting walks says that it is cheap)
+    proximities: [Proximities], "KIND";
     /// Positive pairs of pairwise classification: `auto`, `all` or `sampled`
     same_label_pairs: [SameLabelPairs], "CHOICE";
 }
@@ -137,6 +154,9 @@ fn line_of(text: &str, key: &str) -> usize {
 
 /// No count of anything is larger.
 const MOST: usize = u32::MAX as usize;
+
+/// Negatives per positive in evaluation.
+const MOST_NEGATIVES: f32 = 100_000.0;
 
 impl Config {
     /// Reads a table of settings over the defaults; an unknown key is answered with the nearest known one.
@@ -209,6 +229,7 @@ impl Config {
             ("signal-dim", self.signal_dim, 1 << 16),
             ("epochs", self.epochs, 1 << 24),
             ("evaluate-every", self.evaluate_every, 1 << 24),
+            ("negatives-per-positive", self.negatives_per_positive, 1 << 10),
         ];
         let made = open_counts.into_iter().filter_map(|(name, count, most)| Some((name, count.made()?, most)));
         let most = MOST;
@@ -249,9 +270,17 @@ impl Config {
                 return Err(Error::setting(name, value, "expected 0 or more"));
             }
         }
-        for (name, value) in [("valid-fraction", self.valid_fraction), ("test-fraction", self.test_fraction)] {
+        let fractions = [("valid-fraction", self.valid_fraction), ("test-fraction", self.test_fraction)];
+        for (name, value) in fractions.into_iter().filter_map(|(name, value)| Some((name, value.made()?))) {
             if !(value > 0.0 && value < 1.0) {
                 return Err(Error::setting(name, value, "expected a fraction between 0 and 1"));
+            }
+        }
+        let ratios =
+            [("valid-negative-ratio", self.valid_negative_ratio), ("test-negative-ratio", self.test_negative_ratio)];
+        for (name, value) in ratios.into_iter().filter_map(|(name, value)| Some((name, value.made()?))) {
+            if !(value > 0.0 && value <= MOST_NEGATIVES) {
+                return Err(Error::setting(name, value, format!("expected a number above 0, up to {MOST_NEGATIVES}")));
             }
         }
         if self.seed > (1 << 53) {

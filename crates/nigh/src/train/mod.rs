@@ -6,6 +6,8 @@ mod checkpoint;
 mod config;
 mod objective;
 mod observer;
+mod pair_objective;
+mod pair_table;
 mod pool;
 pub(crate) mod preset;
 mod reordered;
@@ -25,16 +27,17 @@ use crate::error::{Error, Result};
 use crate::graph::Operator;
 use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
-use crate::metric::Metric;
+use crate::metric::{Metric, PairMetric};
 use crate::model::{Architecture, Dimensions, Model};
 use crate::seeds::{Purpose, Seeds};
-use crate::task::{Parts, Split};
+use crate::task::{ConnectedPairs, EvaluationPairs, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
-use objective::{NodeObjective, Objective, PairObjective};
+use objective::{NodeObjective, Objective};
+use pair_objective::PairObjective;
 use pool::on_the_pool;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trainer::{Best, State, Trainer};
 
 /// What one repeat found.
@@ -52,6 +55,32 @@ pub struct Run {
     pub split: String,
     /// Every evaluation.
     pub curve: Vec<Evaluation>,
+    /// Link prediction: the test metric on pairs both of whose ends have a visible edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connected: Option<Connected>,
+    /// Hits@K: the number of negatives, where a positive of validation or test is ranked among fewer than K. Each such positive
+    /// counts as a hit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub few_negatives: Option<usize>,
+}
+
+/// The test metric on pairs both of whose ends have an edge that message passing sees. A node without one may tell by that
+/// alone that its pairs were held out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Connected {
+    /// The metric on those pairs.
+    pub test: f64,
+    /// The fraction of positives among them.
+    pub positives: f64,
+    /// The fraction of negatives among them.
+    pub negatives: f64,
+}
+
+impl Connected {
+    /// Whether every pair of the test is one of them.
+    pub fn is_all(&self) -> bool {
+        self.positives == 1.0 && self.negatives == 1.0
+    }
 }
 
 /// The metrics after one epoch.
@@ -113,13 +142,15 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
         Some(writer) => writer.load(&job.build(config.seed)?, &mut ended)?,
         None => None,
     };
-    let (started, mut epochs_run) = (Instant::now(), 0);
+    let (started, mut epochs_run, mut not_training) = (Instant::now(), 0, Duration::ZERO);
     while ended.runs.len() < config.repeats {
         let seed = config.seed + ended.runs.len() as u64;
         let split = match job.split {
             Some(split) => split.clone(),
             None => config.split().split(job.dataset, Seeds::new(seed))?,
         };
+        let few_negatives = few_negatives(&split, config.metric);
+        let test = ConnectedTest::of(&split, config);
         let repeat = Repeat {
             config,
             seed,
@@ -130,11 +161,15 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
             ended: &ended,
             writer: writer.as_ref(),
         };
-        let finished = match (split, config.metric) {
+        let mut finished = match (split, config.metric) {
             (Split::Nodes(parts), Metric::Classes(metric)) => fit_repeat::<NodeObjective>(repeat, parts, metric)?,
             (Split::Pairs(parts), Metric::Pairs(metric)) => fit_repeat::<PairObjective>(repeat, parts, metric)?,
             (split, _) => return Err(wrong_kind(&split, config)),
         };
+        let aside = Instant::now();
+        finished.run.few_negatives = few_negatives;
+        finished.run.connected = test.map(|test| test.measure(job, &finished)).transpose()?.flatten();
+        not_training += aside.elapsed();
         observer.repeat(&finished.run);
         epochs_run += finished.epochs_run;
         ended.push(finished.run, finished.weights);
@@ -148,7 +183,7 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
     let best = ended.best();
     let mut model = job.build(ended.runs[best].seed)?;
     model.weights.set_values(ended.best_weights);
-    let millis_per_epoch = started.elapsed().as_secs_f64() * 1e3 / epochs_run.max(1) as f64;
+    let millis_per_epoch = (started.elapsed() - not_training).as_secs_f64() * 1e3 / epochs_run.max(1) as f64;
     Ok(Outcome { best, model, millis_per_epoch, storage_error: storage_error(job), runs: ended.runs })
 }
 
@@ -197,8 +232,56 @@ fn fit_repeat<O: Objective>(
     }
     let (best, curve) = trainer.finish();
     let Best { epoch: best_epoch, valid, test, weights } = best;
-    let run = Run { seed, test, valid, best_epoch, split: digest, curve };
+    let run = Run { seed, test, valid, best_epoch, split: digest, curve, connected: None, few_negatives: None };
     Ok(FinishedRepeat { run, weights, epochs_run, flow })
+}
+
+/// The fewest negatives that a positive of validation or test is ranked among, if Hits@K needs more.
+fn few_negatives(split: &Split, metric: Metric) -> Option<usize> {
+    let (Split::Pairs(parts), Metric::Pairs(PairMetric::HitsAt(k))) = (split, metric) else { return None };
+    let counts = parts.valid.iter().chain(parts.test()).map(|part| part.question.fewest_negatives());
+    counts.min().filter(|&count| count < k)
+}
+
+/// The pairs of the test both of whose ends have a visible edge.
+struct ConnectedTest {
+    parts: Vec<Part<ConnectedPairs>>,
+}
+
+impl ConnectedTest {
+    fn of(split: &Split, config: &Resolved) -> Option<ConnectedTest> {
+        let Split::Pairs(parts) = split else { return None };
+        if config.task != Task::LinkPrediction {
+            return None;
+        }
+        let connected = |part: &Part<EvaluationPairs>| {
+            let question = part.question.connected(part.view.graph())?;
+            Some(Part { view: part.view.clone(), question })
+        };
+        let parts: Vec<_> = parts.test.as_ref()?.iter().filter_map(connected).collect();
+        (!parts.is_empty()).then_some(ConnectedTest { parts })
+    }
+
+    /// With the weights of the best epoch. One more pass, and none if no pair is left out.
+    fn measure(self, job: &Job<'_>, finished: &FinishedRepeat) -> Result<Option<Connected>> {
+        let Metric::Pairs(metric) = job.config.metric else { return Ok(None) };
+        let mean = |of: fn(&ConnectedPairs) -> f64| {
+            mean_and_std(&self.parts.iter().map(|part| of(&part.question)).collect::<Vec<_>>()).0
+        };
+        let run = &finished.run;
+        let (positives, negatives) = (mean(|pairs| pairs.positives), mean(|pairs| pairs.negatives));
+        let connected = Connected { test: run.test, positives, negatives };
+        if connected.is_all() {
+            return Ok(Some(connected));
+        }
+        let mut model = job.build(run.seed)?;
+        model.weights.set_values(finished.weights.clone());
+        let draw = run.best_epoch as u64;
+        let mut objective = PairObjective::for_evaluation(metric, &model)?;
+        let parts = self.parts.into_iter().map(|part| Part { view: part.view, question: part.question.pairs });
+        let test = objective::mean_metric(&mut objective, 0, &parts.collect::<Vec<_>>(), &model, draw)?;
+        Ok(Some(Connected { test, ..connected }))
+    }
 }
 
 fn wrong_kind(split: &Split, config: &Resolved) -> Error {

@@ -5,6 +5,7 @@ use super::Config;
 use crate::error::Result;
 use crate::model::{Dimensions, catalog};
 use crate::names::Auto;
+use crate::task::Masking;
 
 /// The settings of a model on data of some dimensions. What the user sets goes before.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +21,8 @@ pub(crate) struct Preset {
     /// `None` leaves it to the decoder.
     pub batch_size: Option<usize>,
     pub evaluate_every: usize,
+    pub mask_training_pairs: Masking,
+    pub negatives_per_positive: usize,
 }
 
 impl Preset {
@@ -35,12 +38,44 @@ impl Preset {
         decay_at: 200,
         batch_size: None,
         evaluate_every: 5,
+        mask_training_pairs: Masking::None,
+        negatives_per_positive: 1,
+    };
+
+    /// Links by `smp-proximity` in graphs without features: a small head over a few dozen numbers.
+    const PROXIMITY: Preset = Preset {
+        dropout: 0.2,
+        signal_dim: 256,
+        epochs: 15,
+        learning_rate: 0.003,
+        weight_decay: 0.0,
+        decay_at: 0,
+        batch_size: Some(512),
+        evaluate_every: 1,
+        mask_training_pairs: Masking::Folds,
+        negatives_per_positive: 2,
+        ..Preset::PAPER
+    };
+
+    /// Links by `smp-proximity` in graphs with features.
+    const PROXIMITY_WITH_FEATURES: Preset = Preset {
+        width: 256,
+        dropout: 0.5,
+        epochs: 40,
+        learning_rate: 0.004,
+        batch_size: Some(1024),
+        negatives_per_positive: 1,
+        ..Preset::PROXIMITY
     };
 
     /// What a model of the catalog brings along.
     pub fn of(model: &str, dimensions: Dimensions) -> Result<Preset> {
-        let _ = dimensions;
-        Ok(Preset { dropout: catalog::find(model)?.dropout, ..Preset::PAPER })
+        let row = catalog::find(model)?;
+        Ok(match row.name {
+            "smp-proximity" if dimensions.features > 0 => Preset::PROXIMITY_WITH_FEATURES,
+            "smp-proximity" => Preset::PROXIMITY,
+            _ => Preset { dropout: row.dropout, ..Preset::PAPER },
+        })
     }
 }
 

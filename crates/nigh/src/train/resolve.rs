@@ -6,10 +6,11 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric};
 use crate::model::catalog::{self, Hyperparameters};
-use crate::model::{Answer, Architecture, Decoder, Dimensions, Scoring, Shape};
+use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
-use crate::source::{Node2Vec, Refresh, SignalScale};
-use crate::task::{Negatives, SameLabelPairs, SplitSettings, Task};
+use crate::source::walks::ExactCost;
+use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitSettings, Task};
 use std::borrow::Cow;
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
@@ -42,6 +43,7 @@ impl Config {
         }
         let (name, reason) = match (self.protocol, self.task) {
             (Protocol::Published, _) => ("smp-linear", "the paper's main model, since the protocol is the paper's"),
+            (_, Task::LinkPrediction) => ("smp-proximity", "the best answer for links that we know"),
             _ => ("smp-linear", "the paper's main model"),
         };
         ChosenModel { name: name.to_string(), reason: Some(reason) }
@@ -58,21 +60,18 @@ impl Config {
     ) -> Result<Resolved> {
         self.check_values()?;
         dataset.check()?;
-        if self.valid_fraction + self.test_fraction >= 1.0 {
-            let sum = self.valid_fraction + self.test_fraction;
-            return Err(Error::setting(
-                "valid-fraction",
-                self.valid_fraction,
-                format!("with test-fraction it makes {sum}; nothing is left to train on"),
-            ));
-        }
+        let judging = self.judging()?;
         let several = dataset.samples.len() > 1;
         let negatives = match self.protocol {
             Protocol::Published => Negatives::Loose,
-            Protocol::Strict => Negatives::Exact,
+            Protocol::Strict | Protocol::Ncn => Negatives::Exact,
         };
         let is_heuristic = architecture.heuristic.is_some();
-        let decoder = self.decoder.unwrap_or(if is_heuristic { Decoder::Graph } else { Decoder::Cosine });
+        let decoder = self.decoder.unwrap_or(match architecture.knows_pairs() {
+            true => Decoder::Proximity,
+            false if is_heuristic => Decoder::Graph,
+            false => Decoder::Cosine,
+        });
         let all_at_once = if decoder == Decoder::HadamardMlp { 1 << 16 } else { 0 };
         let [train_per_class, valid_per_class, test_per_class] = self.per_class(dataset)?;
         let small = dataset.samples.iter().all(|sample| sample.graph.num_nodes() <= MAX_NODES_FOR_ALL_PAIRS);
@@ -93,13 +92,24 @@ impl Config {
                 .unwrap_or(dataset.paper_defaults.signal_scale.unwrap_or(SignalScale::InverseSqrt)),
             refresh: self.refresh.unwrap_or(if several { Refresh::Resampled } else { Refresh::Fixed }),
             decoder,
-            metric: self.chosen_metric()?,
+            metric: judging.metric,
             batch_size: self.batch_size.unwrap_or(preset.batch_size.unwrap_or(all_at_once)),
             train_per_class,
             valid_per_class,
             test_per_class,
             train_negatives: self.train_negatives.unwrap_or(negatives),
-            evaluation_negatives: self.evaluation_negatives.unwrap_or(negatives),
+            evaluation_negatives: judging.negatives,
+            valid_fraction: judging.fractions[0],
+            test_fraction: judging.fractions[1],
+            valid_negative_ratio: judging.ratios[0],
+            test_negative_ratio: judging.ratios[1],
+            mask_training_pairs: self.mask_training_pairs.unwrap_or(match self.task {
+                Task::LinkPrediction => preset.mask_training_pairs,
+                // Nothing is held out, or pairs are not edges.
+                _ => Masking::None,
+            }),
+            negatives_per_positive: self.negatives_per_positive.unwrap_or(preset.negatives_per_positive),
+            proximities: self.proximities.unwrap_or(cheapest_proximities(dataset, architecture)),
             same_label_pairs: self.same_label_pairs.unwrap_or(if small {
                 SameLabelPairs::All
             } else {
@@ -115,10 +125,62 @@ impl Config {
         Ok(resolved)
     }
 
-    fn chosen_metric(&self) -> Result<Metric> {
+    /// What follows from protocol and kind of negatives, where the user left it open.
+    fn judging(&self) -> Result<Judging> {
+        let is_ncn = self.protocol == Protocol::Ncn;
+        let is_about_links = self.task == Task::LinkPrediction;
+        if is_ncn && !is_about_links {
+            return Err(Error::setting("protocol", self.protocol, "it judges link-prediction; take strict"));
+        }
+        let drawn = match self.protocol {
+            Protocol::Published => EvaluationNegatives::Loose,
+            Protocol::Strict | Protocol::Ncn => EvaluationNegatives::Exact,
+        };
+        let negatives = self.evaluation_negatives.unwrap_or(drawn);
+        let has_own = negatives.pooled().is_none();
+        if has_own && !is_about_links {
+            return Err(Error::setting("evaluation-negatives", negatives, "it is for link-prediction; take exact"));
+        }
+        let [valid, test] =
+            [self.valid_fraction.unwrap_or(0.1), self.test_fraction.unwrap_or(if is_ncn { 0.2 } else { 0.1 })];
+        if valid + test >= 1.0 {
+            let sum = valid + test;
+            let problem = format!("with test-fraction it makes {sum}; nothing is left to train on");
+            return Err(Error::setting("valid-fraction", valid, problem));
+        }
+        let usual = match negatives {
+            EvaluationNegatives::Heart => [HEART_NEGATIVES; 2],
+            _ if is_ncn => [2.0, 1.0],
+            _ => [1.0; 2],
+        };
+        let given = [self.valid_negative_ratio, self.test_negative_ratio];
+        for (name, ratio) in ["valid-negative-ratio", "test-negative-ratio"].into_iter().zip(given) {
+            let Some(ratio) = ratio.made() else { continue };
+            let problem = match negatives {
+                EvaluationNegatives::Heart if ratio % 2.0 != 0.0 => "heart needs an even number, half for each end",
+                EvaluationNegatives::All if ratio != 1.0 => "all nodes are the negatives; leave it out",
+                _ => continue,
+            };
+            return Err(Error::setting(name, ratio, problem));
+        }
+        let metric = match (is_about_links, has_own, is_ncn) {
+            (true, true, _) => PairMetric::MeanReciprocalRank,
+            (true, false, true) => PairMetric::HitsAt(100),
+            _ => PairMetric::Auc,
+        };
+        Ok(Judging {
+            fractions: [valid, test],
+            negatives,
+            ratios: [given[0].unwrap_or(usual[0]), given[1].unwrap_or(usual[1])],
+            metric: self.chosen_metric(metric)?,
+        })
+    }
+
+    /// The user's metric, or `usual` for pairs.
+    fn chosen_metric(&self, usual: PairMetric) -> Result<Metric> {
         let is_about_pairs = self.task.is_about_pairs();
         let (default, right) = match is_about_pairs {
-            true => (Metric::Pairs(PairMetric::Auc), "auc, ap, hits@K or mrr"),
+            true => (Metric::Pairs(usual), "auc, ap, hits@K or mrr"),
             false => (Metric::Classes(ClassMetric::Accuracy), "accuracy or macro-f1"),
         };
         let metric = self.metric.unwrap_or(default);
@@ -169,6 +231,13 @@ impl Config {
             };
             return Err(Error::setting("decoder", decoder, problem));
         }
+        if (decoder == Decoder::Proximity) != architecture.knows_pairs() {
+            let problem = match architecture.knows_pairs() {
+                true => format!("{model} scores pairs by all that it knows of them; leave it out"),
+                false => format!("it belongs to smp-proximity; {model} knows representations alone"),
+            };
+            return Err(Error::setting("decoder", decoder, problem));
+        }
         Ok(())
     }
 }
@@ -182,6 +251,42 @@ impl NodeFeatures {
         }
     }
 }
+
+/// Multiplications that exact proximities may take, over all folds and evaluations: some seconds.
+const EXACT_MULTIPLICATIONS: f64 = 1e10;
+
+/// Bytes that their rows may take.
+const EXACT_BYTES: f64 = 512e6;
+
+/// Exact proximities where walks are few.
+fn cheapest_proximities(dataset: &Dataset, architecture: &Architecture) -> Proximities {
+    if !architecture.pair_sources.contains(&PairSource::Walks) {
+        return Proximities::Exact;
+    }
+    /// Folds, validation and test each expand all rows.
+    const EXPANSIONS: f64 = 12.0;
+    /// Pairs of all epochs for each edge.
+    const PAIRS_PER_EDGE: f64 = 32.0;
+    let cheap = dataset.samples.iter().all(|sample| {
+        let cost = ExactCost::of(&sample.graph);
+        let pairs = PAIRS_PER_EDGE * sample.graph.num_edges() as f64;
+        EXPANSIONS * cost.expansion + pairs * cost.per_pair <= EXACT_MULTIPLICATIONS && cost.bytes <= EXACT_BYTES
+    });
+    if cheap { Proximities::Exact } else { Proximities::Estimated }
+}
+
+/// How a model is judged.
+struct Judging {
+    /// Of validation and test.
+    fractions: [f32; 2],
+    negatives: EvaluationNegatives,
+    /// Of validation and test.
+    ratios: [f32; 2],
+    metric: Metric,
+}
+
+/// Negatives per positive of HeaRT.
+const HEART_NEGATIVES: f32 = 500.0;
 
 /// How weights are fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -202,6 +307,10 @@ pub struct FitSettings {
     pub batch_size: usize,
     /// Epochs between two evaluations.
     pub evaluate_every: usize,
+    /// Which training pairs message passing does not see.
+    pub masking: Masking,
+    /// Negative pairs per positive pair.
+    pub negatives_per_positive: usize,
 }
 
 impl FitSettings {
@@ -230,6 +339,7 @@ impl Resolved {
             per_class: (self.train_per_class > 0).then_some(per_class),
             train_negatives: self.train_negatives,
             evaluation_negatives: self.evaluation_negatives,
+            negative_ratios: [self.valid_negative_ratio, self.test_negative_ratio],
             same_label_pairs: self.same_label_pairs,
         }
     }
@@ -245,12 +355,15 @@ impl Resolved {
             clip_norm: self.clip_norm,
             batch_size: self.batch_size,
             evaluate_every: self.evaluate_every,
+            masking: self.mask_training_pairs,
+            negatives_per_positive: self.negatives_per_positive,
         }
     }
 
     /// The settings of encoders and heads.
-    pub fn hyperparameters(&self) -> Hyperparameters {
+    pub fn hyperparameters(&self, dimensions: Dimensions) -> Hyperparameters {
         Hyperparameters {
+            has_features: dimensions.features > 0 && self.task.uses_features(),
             hops: self.hops,
             hop_storage: self.hop_storage,
             width: self.width,
@@ -269,8 +382,8 @@ impl Resolved {
     }
 
     /// The architecture that the catalog has for the model.
-    pub fn architecture(&self) -> Result<Architecture> {
-        catalog::architecture(&self.model, &self.hyperparameters())
+    pub fn architecture(&self, dimensions: Dimensions) -> Result<Architecture> {
+        catalog::architecture(&self.model, &self.hyperparameters(dimensions))
     }
 
     /// The shape of the model for data of such dimensions.
@@ -285,6 +398,7 @@ impl Resolved {
             signal_dim: self.signal_dim,
             signal_scale: self.signal_scale,
             refresh: self.refresh,
+            proximities: self.proximities,
             answer: match self.metric {
                 Metric::Classes(_) => Answer::Classes(classes),
                 Metric::Pairs(_) => {

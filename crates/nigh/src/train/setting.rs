@@ -7,8 +7,8 @@ use crate::linalg::half::Storage;
 use crate::metric::Metric;
 use crate::model::Decoder;
 use crate::names::Auto;
-use crate::source::{Refresh, Signal, SignalScale};
-use crate::task::{Negatives, SameLabelPairs, SplitChoice, Task};
+use crate::source::{Proximities, Refresh, Signal, SignalScale};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task};
 use serde::Serialize;
 
 /// A setting as users see it: an option of the command line, a key in a TOML file.
@@ -178,6 +178,9 @@ named_settings!(
     Decoder,
     SplitChoice,
     Negatives,
+    EvaluationNegatives,
+    Masking,
+    Proximities,
     SameLabelPairs
 );
 

@@ -10,7 +10,7 @@ use crate::linalg::Matrix;
 use crate::model::{Model, Recording, View};
 use crate::seeds::Purpose;
 use crate::tape::Weights;
-use crate::task::{Part, Parts};
+use crate::task::{Masking, Part, Parts};
 use std::sync::Arc;
 
 /// One repeat in progress.
@@ -18,15 +18,42 @@ pub(super) struct Trainer<O: Objective> {
     fit: FitSettings,
     parts: Parts<O::Training, O::Evaluation>,
     model: Model,
-    /// One per view.
+    /// One per view, but for those of masked training parts.
     recordings: Vec<Recording>,
     /// Which recording belongs to each part of training, validation and test.
     recording_of: [Vec<usize>; 3],
+    /// Training parts that do not see their own answers.
+    masked: Option<MaskedParts<O::Training>>,
     objective: O,
     adam: Adam,
     pub(super) epoch: usize,
     best: Option<Best>,
     curve: Vec<Evaluation>,
+}
+
+/// Training parts with views of their own. There are many of them, so one is recorded at a time.
+struct MaskedParts<T> {
+    parts: Vec<Part<T>>,
+    /// The parts before anything was hidden, if the folds change from epoch to epoch.
+    whole: Vec<Part<T>>,
+    recorded: Option<(usize, Recording)>,
+}
+
+impl<T> MaskedParts<T> {
+    /// The recording over the view of a part.
+    fn recording(&mut self, part: usize, model: &Model) -> (&Part<T>, &mut Recording) {
+        let recording = match self.recorded.take() {
+            Some((recorded, recording)) if recorded == part => recording,
+            before => {
+                let mut recording = model.record(&self.parts[part].view);
+                if let Some((_, before)) = before {
+                    recording.reuse(before);
+                }
+                recording
+            }
+        };
+        (&self.parts[part], &mut self.recorded.insert((part, recording)).1)
+    }
 }
 
 /// The model at its best so far.
@@ -79,25 +106,33 @@ impl<O: Objective> Trainer<O> {
                 (Adam::new(&model.weights), 0, None, Vec::new())
             }
         };
+        let masked = O::mask(&parts.train, &fit, model.seeds(), epoch + 1).map(|masked| MaskedParts {
+            parts: masked,
+            whole: parts.train.clone(),
+            recorded: None,
+        });
+        let train = masked.as_ref().map_or(&parts.train, |masked| &masked.parts);
+        let mut progress = |done, total| observer.pretrain(done, total);
+        let objective = O::new(metric, &fit, &mut model, train, &mut progress)?;
         let mut views = Views::default();
         let recording_of = [
-            views.of(&parts.train),
+            if masked.is_none() { views.of(&parts.train) } else { Vec::new() },
             views.of(&parts.valid),
             parts.test.as_ref().map(|test| views.of(test)).unwrap_or_default(),
         ];
         let recordings = views.0.iter().map(|view| model.record(view)).collect();
-        let objective = O::new(metric, &fit, &model, &parts.train)?;
-        Ok(Trainer { fit, parts, model, recordings, recording_of, objective, adam, epoch, best, curve })
+        Ok(Trainer { fit, parts, model, recordings, recording_of, masked, objective, adam, epoch, best, curve })
     }
 
     /// One epoch, and the evaluation that may be due after it. Returns the mean loss of its steps.
     pub fn run_epoch(&mut self) -> Result<(f64, Option<Evaluation>)> {
         self.epoch += 1;
-        let mut order: Vec<usize> = (0..self.parts.train.len()).collect();
+        self.mask_again();
+        let mut order: Vec<usize> = (0..self.train().len()).collect();
         self.model.seeds().rng(Purpose::Order, &[self.epoch as u64]).shuffle(&mut order);
         let (mut sum, mut steps) = (0.0, 0);
         for part in order {
-            for batch in 0..self.objective.num_batches(&self.parts.train[part]) {
+            for batch in 0..self.objective.num_batches(&self.train()[part]) {
                 sum += self.step(part, batch);
                 steps += 1;
             }
@@ -110,6 +145,21 @@ impl<O: Objective> Trainer<O> {
         Ok((loss, evaluation))
     }
 
+    /// The training parts of this epoch.
+    fn train(&self) -> &[Part<O::Training>] {
+        self.masked.as_ref().map_or(&self.parts.train, |masked| &masked.parts)
+    }
+
+    /// Hides other training pairs together than in the epoch before, if the folds change.
+    fn mask_again(&mut self) {
+        let Some(masked) = &mut self.masked else { return };
+        if self.fit.masking == Masking::Batch {
+            let parts = O::mask(&masked.whole, &self.fit, self.model.seeds(), self.epoch);
+            (masked.parts, masked.recorded) = (parts.expect("masked as before"), None);
+            self.objective.replace_parts(&masked.parts, &self.model, self.epoch);
+        }
+    }
+
     /// Represent, score, loss, backward, update.
     fn step(&mut self, part: usize, batch: usize) -> f64 {
         let model = &mut self.model;
@@ -117,9 +167,12 @@ impl<O: Objective> Trainer<O> {
             return 0.0;
         }
         model.weights.clear_gradients();
-        let recording = &mut self.recordings[self.recording_of[0][part]];
         let step = Step { part, batch, epoch: self.epoch, draw: self.adam.steps };
-        let loss = self.objective.loss(step, &self.parts.train[part], recording, model);
+        let (asked, recording) = match &mut self.masked {
+            Some(masked) => masked.recording(part, model),
+            None => (&self.parts.train[part], &mut self.recordings[self.recording_of[0][part]]),
+        };
+        let loss = self.objective.loss(step, asked, recording, model);
         recording.backward(model);
         if self.fit.clip_norm > 0.0 {
             model.weights.clip_gradients(self.fit.clip_norm);
@@ -133,17 +186,18 @@ impl<O: Objective> Trainer<O> {
         let (mut valid, mut test) = (Vec::new(), Vec::new());
         let tests: &[Part<O::Evaluation>] = self.parts.test.as_deref().unwrap_or(&[]);
         for (at, recording) in self.recordings.iter_mut().enumerate() {
-            let seen = |of: &[usize], parts| parts_of::<O::Evaluation>(of, at, parts);
-            let asked = [seen(&self.recording_of[1], &self.parts.valid), seen(&self.recording_of[2], tests)];
+            let seen = |of: &[usize]| -> Vec<usize> { (0..of.len()).filter(|&part| of[part] == at).collect() };
+            let asked = [seen(&self.recording_of[1]), seen(&self.recording_of[2])];
             if asked.iter().all(Vec::is_empty) {
                 continue;
             }
             recording.restrict(&self.model, None);
             // One pass serves validation and test alike.
             let h = recording.evaluate(&self.model, self.epoch as u64);
-            for (asked, values) in asked.into_iter().zip([&mut valid, &mut test]) {
+            let stages = asked.into_iter().zip([&self.parts.valid[..], tests]).zip([&mut valid, &mut test]);
+            for (stage, ((asked, parts), values)) in stages.enumerate() {
                 for part in asked {
-                    values.push(self.objective.metric(part, h, &self.model)?);
+                    values.push(self.objective.metric((stage, part), &parts[part], h, &self.model)?);
                 }
             }
         }
@@ -175,11 +229,6 @@ impl<O: Objective> Trainer<O> {
     pub fn finish(self) -> (Best, Vec<Evaluation>) {
         (self.best.expect("the first epoch is always evaluated"), self.curve)
     }
-}
-
-/// The parts that are seen through view number `at`.
-fn parts_of<'a, E>(of: &[usize], at: usize, parts: &'a [Part<E>]) -> Vec<&'a Part<E>> {
-    of.iter().zip(parts).filter(|(view, _)| **view == at).map(|(_, part)| part).collect()
 }
 
 /// The different views of all parts.

@@ -21,6 +21,21 @@ pub(super) fn card(trained: &Trained) -> String {
     } else {
         String::new()
     };
+    let connected = match summary.connected() {
+        None => String::new(),
+        Some(figure) => format!(
+            "| {}, test, pairs whose ends both have a visible edge | {} ± {} % on {} % of positives, {} % of negatives |\n",
+            config.metric,
+            percent(figure.mean),
+            percent(figure.std),
+            percent(figure.positives),
+            percent(figure.negatives),
+        ),
+    };
+    let note = match summary.note_on_hits(config.metric) {
+        None => String::new(),
+        Some(note) => format!("\n\nNote: {note}."),
+    };
     let pairs_option = if config.task.is_about_pairs() { " --pairs PAIRS" } else { "" };
     let given = if config.task.uses_features() && architecture.uses(Source::Features) && summary.num_features > 0 {
         "\n\nA graph of your own needs its `--features FILE` each time."
@@ -33,6 +48,7 @@ pub(super) fn card(trained: &Trained) -> String {
          node{classes}.\n\n\
          | | |\n|---|---|\n\
          | {metric}, test, mean of {repeats} | {mean} ± {std} % |\n\
+         {connected}\
          | {metric}, test, this model (seed {seed}) | {test} % |\n\
          | {metric}, validation, this model | {valid} % at epoch {epoch} |\n\
          | protocol | {protocol}, decoder {decoder} |\n\
@@ -40,7 +56,7 @@ pub(super) fn card(trained: &Trained) -> String {
          {hops}\
          | graph | `{graph}` |\n\
          | split | `{split}` |\n\n\
-         The figures hold for the split named above; `nigh evaluate` measures them again.\n\n\
+         The figures hold for the split named above; `nigh evaluate` measures them again.{note}\n\n\
          ```\n\
          nigh evaluate FOLDER GRAPH\n\
          nigh embed FOLDER GRAPH --out vectors.npy\n\

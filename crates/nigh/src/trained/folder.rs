@@ -5,7 +5,7 @@ use super::{Summary, Trained, card};
 use crate::dataset::Ids;
 use crate::error::{Error, Result};
 use crate::model::catalog::Hyperparameters;
-use crate::model::{Architecture, Model};
+use crate::model::{Architecture, Dimensions, Model};
 use crate::seeds::Seeds;
 use crate::source::Source;
 use crate::tensors::{self, Tensors};
@@ -25,6 +25,9 @@ const SUMS: &str = "SHA256SUMS";
 
 /// The layout of the folder; a number that this program does not know is refused.
 const FORMAT: u32 = 1;
+
+/// Settings that earlier versions did not have, and what they did.
+const BEFORE: [(&str, f64); 2] = [("valid-negative-ratio", 1.0), ("test-negative-ratio", 1.0)];
 
 /// `model.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -91,15 +94,15 @@ impl Trained {
 
     /// Reads a folder that `save` wrote, and checks every byte of it.
     pub fn load(folder: &Path) -> Result<Trained> {
-        Trained::read(folder, Resolved::architecture)
+        Trained::read(folder, |config, dimensions| config.architecture(dimensions))
     }
 
     /// As `load`, for a model with the architecture of your own that it was trained with.
     pub fn load_with(folder: &Path, architecture: impl Fn(&Hyperparameters) -> Architecture) -> Result<Trained> {
-        Trained::read(folder, |config| Ok(architecture(&config.hyperparameters())))
+        Trained::read(folder, |config, dimensions| Ok(architecture(&config.hyperparameters(dimensions))))
     }
 
-    fn read(folder: &Path, architecture: impl FnOnce(&Resolved) -> Result<Architecture>) -> Result<Trained> {
+    fn read(folder: &Path, architecture: impl FnOnce(&Resolved, Dimensions) -> Result<Architecture>) -> Result<Trained> {
         let refused = |problem: String| Error::Artefact { path: folder.to_path_buf(), problem };
         if folder.is_file() {
             return Err(refused("is a file; expected the folder of a saved model".into()));
@@ -130,7 +133,11 @@ impl Trained {
         let text = |name: &str| -> Result<String> {
             String::from_utf8(checked(name)?).map_err(|_| refused(format!("{name} is damaged: not UTF-8 text")))
         };
-        let table = text(CONFIG)?.parse().map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
+        let table = text(CONFIG)?.parse::<toml::Table>();
+        let mut table = table.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
+        for (name, value) in BEFORE {
+            table.entry(name).or_insert(value.into());
+        }
         let config = Config::from_table(table).and_then(Resolved::try_from);
         let config = config.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
         let ids = match manifest.numbered_nodes {
@@ -147,7 +154,7 @@ impl Trained {
         let (weights, _) =
             tensors::from_bytes(&checked(WEIGHTS)?).map_err(|problem| refused(format!("{WEIGHTS} {problem}")))?;
         // Before weights of such a size are made: a count that no weight in the file shows was never one of this model.
-        let architecture = architecture(&config)?;
+        let architecture = architecture(&config, summary.dimensions())?;
         let longest = weights.values().flat_map(|weight| weight.shape()).max().unwrap_or(0);
         let counts = [
             ("num_features", config.task.uses_features() && architecture.uses(Source::Features), summary.num_features),

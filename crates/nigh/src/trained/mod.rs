@@ -12,13 +12,14 @@ use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::linalg::half::StorageError;
+use crate::metric::Metric;
 use crate::model::decoder::PairDecoder;
-use crate::model::{Answer, Dimensions, Model};
+use crate::model::{Answer, Dimensions, Model, View};
 use crate::ops::softmax;
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::Task;
-use crate::train::{self, Outcome, Resolved, Run, mean_and_std};
+use crate::train::{self, Connected, Outcome, Resolved, Run, mean_and_std};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -71,7 +72,40 @@ pub struct Summary {
     pub storage_error: Option<StorageError>,
 }
 
+/// The test metric on pairs both of whose ends have a visible edge, over the repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ConnectedSummary {
+    /// Mean of the metric.
+    pub mean: f64,
+    /// Its population standard deviation.
+    pub std: f64,
+    /// The mean fraction of positives among those pairs.
+    pub positives: f64,
+    /// The mean fraction of negatives among those pairs.
+    pub negatives: f64,
+}
+
 impl Summary {
+    /// The test metric on pairs both of whose ends have a visible edge, where some have not: those may tell by that alone that
+    /// they were held out.
+    pub fn connected(&self) -> Option<ConnectedSummary> {
+        let runs: Vec<Connected> = self.repeats.iter().filter_map(|run| run.connected).collect();
+        if runs.iter().all(Connected::is_all) {
+            return None;
+        }
+        let of = |value: fn(&Connected) -> f64| mean_and_std(&runs.iter().map(value).collect::<Vec<_>>());
+        let (mean, std) = of(|run| run.test);
+        let (positives, negatives) = (of(|run| run.positives).0, of(|run| run.negatives).0);
+        Some(ConnectedSummary { mean, std, positives, negatives })
+    }
+
+    /// What a reader of Hits@K has to know where a positive is ranked among fewer than K negatives.
+    pub fn note_on_hits(&self, metric: Metric) -> Option<String> {
+        let count = self.repeats.iter().filter_map(|run| run.few_negatives).min()?;
+        let negatives = pluralize(count, "negative");
+        Some(format!("{metric} counts every positive as a hit that is ranked among fewer; here some are among {negatives}"))
+    }
+
     /// The dimensions of the data on which the shape of the model depends.
     fn dimensions(&self) -> Dimensions {
         Dimensions { features: self.num_features, classes: self.class_names.len(), nodes: self.largest_graph }
@@ -272,7 +306,7 @@ impl Trained {
         if let Some(&value) = h.data().iter().find(|value| !value.is_finite()) {
             return Err(Error::NonFinite { what: "a representation", value });
         }
-        Ok(Inference { trained: self, sample, h, notes })
+        Ok(Inference { trained: self, sample, view, h, notes })
     }
 
     /// `H` of all graphs, all of whose edges are known.
@@ -322,6 +356,7 @@ pub struct Inference<'a> {
     trained: &'a Trained,
     /// The graph, its nodes in the model's order.
     pub sample: Sample,
+    view: View,
     h: Matrix,
     /// Notes for the user.
     pub notes: Vec<String>,
@@ -339,7 +374,7 @@ impl Inference<'_> {
         let wrong = || Error::WrongTask { task: self.trained.config.task.name(), wanted: "scores for pairs" };
         let mut decoder = PairDecoder::new(model).ok_or_else(wrong)?;
         pairs.iter().flatten().try_for_each(|&node| self.check(node))?;
-        Ok(decoder.scores(&self.sample.graph, &self.h, pairs, &model.weights).to_vec())
+        Ok(decoder.scores(model, &self.view, &self.h, pairs).to_vec())
     }
 
     /// The most likely links of a node, best first.

@@ -1,0 +1,163 @@
+//! Learnt scores of pairs: what is made of `h_i ⊙ h_j` and of the scalars of a pair.
+
+use super::decoder::{Decoder, Scoring};
+use crate::linalg::Matrix;
+use crate::linalg::incidence::Incidence;
+use crate::linalg::logistic::cross_entropies;
+use crate::ops::dropout::ReluDropout;
+use crate::ops::layer_norm::LayerNorm;
+use crate::ops::linear::LinearMap;
+use crate::ops::pairs;
+use crate::seeds::Seeds;
+use crate::tape::{Init, Pass, Tape, Var, WeightAccess, Weights};
+
+/// Linear layers of PPA's predictor.
+const PREDICTOR_LAYERS: usize = 3;
+
+/// Hidden layers over the scalars of a pair, and their width and dropout probability: there are a few dozen scalars, whatever
+/// the graph.
+const SCALAR_LAYERS: usize = 2;
+const SCALAR_WIDTH: usize = 64;
+const SCALAR_DROPOUT: f32 = 0.2;
+
+/// Hidden layers over `h_i ⊙ h_j`.
+const PRODUCT_LAYERS: usize = 2;
+
+/// A network from pairs to scores, with its buffers. Its weights are among those of the model.
+#[derive(Debug)]
+pub(super) struct PairHead {
+    tape: Tape,
+    /// `h_i ⊙ h_j`, if there are representations.
+    product: Option<Var>,
+    /// What is known of a pair, if the model has sources of pairs.
+    scalars: Option<Var>,
+    score: Var,
+    num_positive: usize,
+    /// Positive pairs, then negative ones.
+    pairs: Vec<[u32; 2]>,
+    incidence: Incidence,
+}
+
+/// Records layers one after the other.
+struct Layers<'a, 'w> {
+    tape: &'a mut Tape,
+    weights: &'a mut WeightAccess<'w>,
+}
+
+impl Layers<'_, '_> {
+    fn linear(&mut self, inputs: &[Var], name: &str, fan_out: usize) -> Var {
+        let fan_in = inputs.iter().map(|input| input.width()).sum();
+        let w = self.weights.weight(&format!("{name}/weight"), [fan_in, fan_out], Init::fan_in(fan_in));
+        let b = self.weights.weight(&format!("{name}/bias"), [1, fan_out], Init::fan_in(fan_in));
+        self.tape.push(LinearMap::new(inputs.len()), &[inputs, &[w, b]].concat())
+    }
+
+    fn layer_norm(&mut self, x: Var, name: &str) -> Var {
+        let gain = self.weights.weight(&format!("{name}/gain"), [1, x.width()], Init::Constant { value: 1.0 });
+        let bias = self.weights.weight(&format!("{name}/shift"), [1, x.width()], Init::Zeros);
+        self.tape.push(LayerNorm::default(), &[x, gain, bias])
+    }
+
+    fn relu_dropout(&mut self, x: Var, dropout: f32, name: &str) -> Var {
+        self.tape.push(ReluDropout::new(dropout, &format!("{name}/dropout")), &[x])
+    }
+}
+
+impl PairHead {
+    /// `width` is that of the representations, `num_scalars` what is known of a pair.
+    pub fn record(scoring: Scoring, weights: &mut WeightAccess<'_>, width: usize, num_scalars: usize) -> PairHead {
+        let mut tape = Tape::default();
+        let product = (width > 0).then(|| tape.feed(width));
+        let is_proximity = scoring.decoder == Decoder::Proximity;
+        let scalars = (is_proximity && num_scalars > 0).then(|| tape.feed(num_scalars));
+        let mut layers = Layers { tape: &mut tape, weights };
+        let score = match product {
+            Some(product) if !is_proximity => predictor(scoring, &mut layers, product),
+            _ => {
+                let hidden = product.map(|x| {
+                    (1..=PRODUCT_LAYERS).fold(x, |x, layer| {
+                        let name = format!("pairs/product/{layer}");
+                        let x = layers.linear(&[x], &name, scoring.hidden);
+                        let x = layers.layer_norm(x, &name);
+                        layers.relu_dropout(x, scoring.dropout, &name)
+                    })
+                });
+                let known = scalars.map(|x| {
+                    (1..=SCALAR_LAYERS).fold(x, |x, layer| {
+                        let name = format!("pairs/scalars/{layer}");
+                        let x = layers.linear(&[x], &name, SCALAR_WIDTH);
+                        layers.relu_dropout(x, SCALAR_DROPOUT, &name)
+                    })
+                });
+                let both: Vec<Var> = hidden.into_iter().chain(known).collect();
+                layers.linear(&both, "pairs/score", 1)
+            }
+        };
+        let (num_positive, pairs) = (0, Vec::new());
+        PairHead { tape, product, scalars, score, num_positive, pairs, incidence: Incidence::with_pairs() }
+    }
+
+    /// Sets the pairs that should score high, for all losses to come.
+    pub fn set_positives(&mut self, positive: &[[u32; 2]]) {
+        self.num_positive = positive.len();
+        self.pairs.clear();
+        self.pairs.extend_from_slice(positive);
+    }
+
+    /// Sets the pairs that should score low, for the loss to come.
+    pub fn set_negatives(&mut self, num_nodes: usize, negative: &[[u32; 2]]) {
+        self.pairs.truncate(self.num_positive);
+        self.pairs.extend_from_slice(negative);
+        if self.product.is_some() {
+            self.incidence.rebuild(num_nodes, &self.pairs);
+        }
+    }
+
+    /// Where the scalars of the pairs belong: the positive ones first, then the negative ones.
+    pub fn scalars_mut(&mut self) -> Option<&mut Matrix> {
+        self.scalars.map(|scalars| self.tape.value_mut(scalars))
+    }
+
+    /// Binary cross-entropy, both kinds of pairs with the same weight. The gradient of `h` goes to `gradient`.
+    pub fn loss(&mut self, h: &Matrix, weights: &mut Weights, pass: &Pass, gradient: &mut Matrix) -> f64 {
+        if let Some(product) = self.product {
+            pairs::hadamard(h, &self.pairs, self.tape.value_mut(product));
+        }
+        self.tape.forward(weights, pass);
+        let (scores, slopes) = self.tape.output_and_gradient(self.score);
+        slopes.reshape(self.pairs.len(), 1);
+        let counts = [self.pairs.len() - self.num_positive, self.num_positive];
+        let shares = counts.map(|count| 0.5 / count.max(1) as f32);
+        let mut sums = [0.0; 2];
+        for (pair, (&score, slope)) in scores.data().iter().zip(slopes.data_mut()).enumerate() {
+            let label = usize::from(pair < self.num_positive);
+            let ([pair_loss], [pair_slope]) = cross_entropies(&[score], &[label as f32]);
+            sums[label] += f64::from(pair_loss);
+            *slope = pair_slope * shares[label];
+        }
+        self.tape.backward(self.score, weights);
+        if let Some(product) = self.product {
+            pairs::hadamard_gradient(h, &self.incidence, self.tape.gradient(product), gradient);
+        }
+        let means = [0, 1].map(|label| 0.5 * sums[label] / counts[label].max(1) as f64);
+        means[0] + means[1]
+    }
+
+    /// Appends the scores of pairs, whose scalars are in place.
+    pub fn score(&mut self, h: &Matrix, pairs: &[[u32; 2]], weights: &Weights, scores: &mut Vec<f32>) {
+        if let Some(product) = self.product {
+            pairs::hadamard(h, pairs, self.tape.value_mut(product));
+        }
+        self.tape.forward(weights, &Pass { training: false, seeds: Seeds::new(0), graph: 0, draw: 0 });
+        scores.extend_from_slice(self.tape.value(self.score).data());
+    }
+}
+
+/// PPA's predictor, `MLP(h_i ⊙ h_j)`: linear, ReLU, dropout, twice, and a linear map to the score.
+fn predictor(scoring: Scoring, layers: &mut Layers<'_, '_>, product: Var) -> Var {
+    (1..=PREDICTOR_LAYERS).fold(product, |x, layer| {
+        let (name, is_last) = (format!("predictor/{layer}"), layer == PREDICTOR_LAYERS);
+        let x = layers.linear(&[x], &name, if is_last { 1 } else { scoring.hidden });
+        if is_last { x } else { layers.relu_dropout(x, scoring.dropout, &name) }
+    })
+}

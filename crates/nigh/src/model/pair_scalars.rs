@@ -1,0 +1,275 @@
+//! What is known of a pair before anything is learnt: walk proximities of several lengths, degrees, shared neighbours and, with
+//! features, their similarity over hops. Everything is computed from a view, so from what message passing may see.
+
+use super::{Heuristic, Model, View};
+use crate::dataset::Features;
+use crate::graph::{Graph, Operator};
+use crate::linalg::{Matrix, add_scaled, for_row_blocks};
+use crate::names::named;
+use crate::seeds::{Purpose, Seeds};
+use crate::source::Signal;
+use crate::source::hop_products::{HopProducts, hop_products};
+use crate::source::walks::{self, Proximities, walk_products};
+use crate::tape::{WeightAccess, Weights};
+
+named! {
+    /// What a pair head may know of a pair.
+    pub enum PairSource, "source of pairs" {
+        /// Walk proximities `(M^k)_ij` of lengths 2 to 6, `M = D^-1/2 A D^-1/2`: three scales of each.
+        Walks = "walks",
+        /// The degrees of both nodes and of their neighbours.
+        Degrees = "degrees",
+        /// Neighbours that both share: their number, and weighed by Adamic and Adar, and by resource allocation.
+        SharedNeighbours = "shared-neighbours",
+        /// Cosines of the features of both nodes, of their neighbourhoods, and across.
+        Similarities = "similarities",
+    }
+}
+
+/// Which pairs of hops of the features are compared.
+const SIMILARITIES: [[usize; 2]; 5] = [[0, 0], [1, 1], [2, 2], [0, 1], [1, 2]];
+
+impl PairSource {
+    /// How many numbers it gives for a pair.
+    pub fn width(self) -> usize {
+        match self {
+            PairSource::Walks => 3 * walks::LENGTHS.len(),
+            PairSource::Degrees => 7,
+            PairSource::SharedNeighbours => 3,
+            PairSource::Similarities => SIMILARITIES.len(),
+        }
+    }
+}
+
+/// Means and scales of the numbers of a pair, over the training pairs.
+const MEAN: &str = "pairs/mean";
+const SCALE: &str = "pairs/scale";
+
+/// From features to the columns that are compared.
+const PROJECTION: &str = "pairs/projection";
+
+/// Columns that are compared, where there are more features.
+const PROJECTED: usize = 256;
+
+/// Standardised numbers are clipped here: one outlier must not decide about a pair.
+const MOST: f32 = 5.0;
+
+/// Declares what is known of pairs from the training: zero until it is learnt.
+pub(super) fn declare(sources: &[PairSource], num_features: usize, weights: &mut WeightAccess<'_>) {
+    let width = sources.iter().map(|source| source.width()).sum();
+    if width > 0 {
+        weights.frozen(MEAN, [1, width]);
+        weights.frozen(SCALE, [1, width]);
+    }
+    if sources.contains(&PairSource::Similarities) {
+        weights.frozen(PROJECTION, [num_features, num_features.min(PROJECTED)]);
+    }
+}
+
+/// How the sources of pairs are computed.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairSettings {
+    /// Exact walks, or estimated ones.
+    pub proximities: Proximities,
+    /// Distribution of `E`, for estimates.
+    pub signal: Signal,
+    /// `d`, for estimates.
+    pub signal_dim: usize,
+}
+
+impl Model {
+    /// What is known of every pair, standardised over the training pairs.
+    pub(crate) fn pair_scalars(&self, view: &View, pairs: &[[u32; 2]]) -> Matrix {
+        let mut scalars = self.raw_pair_scalars(view, pairs);
+        self.standardize(&mut scalars);
+        scalars
+    }
+
+    /// What is known of every pair.
+    pub(crate) fn raw_pair_scalars(&self, view: &View, pairs: &[[u32; 2]]) -> Matrix {
+        let shape = self.shape();
+        let settings = PairSettings {
+            proximities: shape.proximities,
+            signal: shape.signal,
+            signal_dim: shape.signal_dim,
+        };
+        let features = self.weights.get(PROJECTION).map(|projection| projected(&view.features, &projection.value));
+        pair_scalars(&self.architecture().pair_sources, &settings, view, features.as_ref(), self.seeds(), pairs)
+    }
+
+    /// Learns means and scales from the numbers of training pairs: a mean of zero and a deviation of one, both kinds of pairs
+    /// with the same weight.
+    pub(crate) fn learn_scales(&mut self, positive: &[&Matrix], negative: &[&Matrix]) {
+        let width = self.num_pair_scalars();
+        let mut moments = vec![[0.0f64; 2]; width];
+        for matrices in [positive, negative] {
+            let rows: usize = matrices.iter().map(|matrix| matrix.rows()).sum();
+            let share = 0.5 / rows.max(1) as f64;
+            for row in matrices.iter().flat_map(|matrix| matrix.data().chunks_exact(width)) {
+                for (moment, &value) in moments.iter_mut().zip(row) {
+                    moment[0] += share * f64::from(value);
+                    moment[1] += share * f64::from(value) * f64::from(value);
+                }
+            }
+        }
+        let set = |weights: &mut Weights, name: &str, value: &dyn Fn(&[f64; 2]) -> f64| {
+            let values = moments.iter().map(|moment| value(moment) as f32).collect();
+            weights.named(name).expect("declared with the sources").value = Matrix::from_data(1, width, values);
+        };
+        set(&mut self.weights, MEAN, &|moment| moment[0]);
+        // A number that is always the same says nothing.
+        set(&mut self.weights, SCALE, &|&[mean, square]| match (square - mean * mean).max(0.0).sqrt() {
+            deviation if deviation > 1e-6 * (1.0 + mean.abs()) => 1.0 / deviation,
+            _ => 0.0,
+        });
+    }
+
+    /// `(x - mean) / deviation`, clipped.
+    pub(crate) fn standardize(&self, scalars: &mut Matrix) {
+        let [mean, scale] = [MEAN, SCALE].map(|name| self.weights.get(name).expect("declared with the sources"));
+        let width = scalars.cols();
+        for row in scalars.data_mut().chunks_exact_mut(width.max(1)) {
+            for ((value, mean), scale) in row.iter_mut().zip(mean.value.data()).zip(scale.value.data()) {
+                *value = ((*value - mean) * scale).clamp(-MOST, MOST);
+            }
+        }
+    }
+
+    /// Learns which columns of the features are compared.
+    pub(super) fn learn_projection(&mut self, features: &Features) {
+        let seeds = self.seeds();
+        if let Some(projection) = self.weights.named(PROJECTION) {
+            let width = projection.value.cols();
+            let mut rng = seeds.rng(Purpose::Eigen, &[features.count() as u64]);
+            let scale = (3.0 / width as f32).sqrt();
+            projection.value = Matrix::from_fn(features.count().max(1), width, |_, _| scale * (2.0 * rng.unit() - 1.0));
+        }
+    }
+}
+
+/// Rows of unit length, times the projection.
+fn projected(features: &Features, projection: &Matrix) -> Matrix {
+    let mut rows = Matrix::zeros(features.rows(), projection.cols());
+    let width = projection.cols();
+    let cost = width * 64;
+    for_row_blocks(rows.data_mut(), width, cost, |first, rows| {
+        for (at, row) in rows.chunks_exact_mut(width).enumerate() {
+            match features {
+                Features::Sparse(matrix) => {
+                    let square: f32 = matrix.row(first + at).map(|(_, value)| value * value).sum();
+                    let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
+                    matrix.row(first + at).for_each(|(column, value)| {
+                        add_scaled(row, scale * value, projection.row(column as usize));
+                    });
+                }
+                Features::Dense(matrix) => {
+                    let x = matrix.row(first + at);
+                    let square: f32 = x.iter().map(|value| value * value).sum();
+                    let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
+                    x.iter().enumerate().for_each(|(column, value)| add_scaled(row, scale * value, projection.row(column)));
+                }
+                Features::Constant(_) => row.copy_from_slice(projection.row(0)),
+            }
+        }
+    });
+    rows
+}
+
+/// The numbers of all sources for every pair, side by side. `features` are rows whose inner products say how similar two nodes
+/// are; only [`PairSource::Similarities`] needs them.
+pub(crate) fn pair_scalars(
+    sources: &[PairSource],
+    settings: &PairSettings,
+    view: &View,
+    features: Option<&Matrix>,
+    seeds: Seeds,
+    pairs: &[[u32; 2]],
+) -> Matrix {
+    let mut scalars = Matrix::zeros(pairs.len(), sources.iter().map(|source| source.width()).sum());
+    let mut left = 0;
+    for &source in sources {
+        let part = match source {
+            PairSource::Walks => walk_scalars(settings, view, seeds, pairs),
+            PairSource::Degrees => degree_scalars(view.graph(), pairs),
+            PairSource::SharedNeighbours => shared_neighbours(view, pairs),
+            PairSource::Similarities => similarities(view, features.expect("features to compare"), pairs),
+        };
+        for pair in 0..pairs.len() {
+            scalars.row_mut(pair)[left..][..part.cols()].copy_from_slice(part.row(pair));
+        }
+        left += part.cols();
+    }
+    scalars
+}
+
+/// For each length: the proximity as a count of walks, `ln(p sqrt(d_i d_j) + 1e-4)`; relative to a random graph of these degrees,
+/// `ln(p n d̄ / sqrt(d_i d_j) + 1e-2)`; and relative to the walks of both nodes back to themselves.
+fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, pairs: &[[u32; 2]]) -> Matrix {
+    let graph = view.operator.graph();
+    let operator = Operator::walk(graph.clone());
+    let stream = seeds.stream(Purpose::Signal, &[view.graph]);
+    let signal = (settings.signal, stream, &view.addresses[..], settings.signal_dim);
+    let HopProducts { pairs: products, squares } = walk_products(&operator, settings.proximities, signal, pairs);
+    let ends = 2.0 * graph.num_edges() as f32;
+    let width = PairSource::Walks.width();
+    let mut scalars = Matrix::zeros(pairs.len(), width);
+    for_row_blocks(scalars.data_mut(), width, 16 * width, |first, rows| {
+        for (at, row) in rows.chunks_exact_mut(width).enumerate() {
+            let [i, j] = pairs[first + at].map(|node| node as usize);
+            let root = (graph.degree(i).max(1) as f32 * graph.degree(j).max(1) as f32).sqrt();
+            let of_lengths = products.row(first + at).iter().zip(walks::LENGTHS);
+            for ((&p, length), out) in of_lengths.zip(row.chunks_exact_mut(3)) {
+                // An estimate may fall below zero.
+                let p = p.max(0.0);
+                let [a, b] = walks::halves(length);
+                let returns = |node: usize| (squares.row(node)[a] * squares.row(node)[b]).sqrt();
+                let both = (returns(i) * returns(j)).sqrt();
+                out[0] = (p * root + 1e-4).ln();
+                out[1] = (p * ends / root + 1e-2).ln();
+                out[2] = if both > 0.0 { p / both } else { 0.0 };
+            }
+        }
+    });
+    scalars
+}
+
+/// Of `ln(1 + d)`: sum, difference, smaller one and product; of the mean over neighbours: sum, difference and smaller one.
+fn degree_scalars(graph: &Graph, pairs: &[[u32; 2]]) -> Matrix {
+    let logs: Vec<f32> = (0..graph.num_nodes()).map(|node| (graph.degree(node) as f32).ln_1p()).collect();
+    let mean = |node: usize| {
+        let sum: f32 = graph.neighbours(node).iter().map(|&other| logs[other as usize]).sum();
+        sum / graph.degree(node).max(1) as f32
+    };
+    let means: Vec<f32> = (0..graph.num_nodes()).map(mean).collect();
+    let row = |&[i, j]: &[u32; 2]| {
+        let [(a, b), (c, d)] = [&logs, &means].map(|of| (of[i as usize], of[j as usize]));
+        [a + b, (a - b).abs(), a.min(b), a * b, c + d, (c - d).abs(), c.min(d)]
+    };
+    Matrix::from_data(pairs.len(), PairSource::Degrees.width(), pairs.iter().flat_map(row).collect())
+}
+
+fn shared_neighbours(view: &View, pairs: &[[u32; 2]]) -> Matrix {
+    let heuristics = [Heuristic::CommonNeighbors, Heuristic::AdamicAdar, Heuristic::ResourceAllocation];
+    let counts = heuristics.map(|heuristic| heuristic.scores(view.operator.graph(), pairs));
+    // Resource allocation is small where neighbours have many others.
+    let scales = [1.0, 1.0, 10.0];
+    Matrix::from_fn(pairs.len(), heuristics.len(), |pair, column| (scales[column] * counts[column][pair]).ln_1p())
+}
+
+/// Cosines of `Ã^a X` and `Ã^b X`.
+fn similarities(view: &View, features: &Matrix, pairs: &[[u32; 2]]) -> Matrix {
+    let panel = |columns: std::ops::Range<usize>| {
+        Matrix::from_fn(features.rows(), columns.len(), |i, c| features.row(i)[columns.start + c])
+    };
+    let found = hop_products(&view.operator, features.cols(), panel, &SIMILARITIES, pairs);
+    let length = |node: u32, [a, b]: [usize; 2]| {
+        let squares = found.squares.row(node as usize);
+        (squares[a] * squares[b]).sqrt()
+    };
+    Matrix::from_fn(pairs.len(), SIMILARITIES.len(), |pair, column| {
+        let ([i, j], hops) = (pairs[pair], SIMILARITIES[column]);
+        let lengths = (length(i, hops) * length(j, hops)).sqrt();
+        if lengths > 0.0 { found.pairs.row(pair)[column] / lengths } else { 0.0 }
+    })
+}

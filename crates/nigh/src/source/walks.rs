@@ -1,0 +1,265 @@
+//! Walk proximities of several lengths for given pairs: `p_k(i, j) = (M^k)_ij` with `M = D^-1/2 A D^-1/2`, the paper's quantity
+//! for one length. Exact with `E = I`, whose rows are kept sparse, or estimated by `<(M^a E)_i, (M^b E)_j>`, `a + b = k`.
+
+use super::Signal;
+use super::hop_products::{HopProducts, hop_products};
+use crate::graph::{Graph, Operator};
+use crate::linalg::Matrix;
+use crate::names::named;
+use crate::seeds::Stream;
+use rayon::prelude::*;
+
+named! {
+    /// How walk proximities are computed.
+    pub enum Proximities, "kind of proximities" {
+        /// From sparse rows of `M`, `M^2` and `M^3`.
+        Exact = "exact",
+        /// From a stochastic matrix `E`, with the error of Theorem 2.
+        Estimated = "estimated",
+    }
+}
+
+/// Rows of `M^a` are needed up to this `a`: two of them make walks of twice the length.
+const HOPS: usize = 3;
+
+/// Which rows make each proximity: walks of length 2 to 6.
+const PRODUCTS: [[usize; 2]; 5] = [[1, 1], [1, 2], [2, 2], [2, 3], [3, 3]];
+
+/// Lengths of walks, in the order of the columns of [`HopProducts::pairs`].
+pub const LENGTHS: [usize; 5] = [2, 3, 4, 5, 6];
+
+/// The hop that the closed walks of length `2 a` stand for in [`HopProducts::squares`]: `(M^2a)_ii = |(M^a)_i|²`.
+pub fn halves(length: usize) -> [usize; 2] {
+    [length / 2, length.div_ceil(2)]
+}
+
+/// What exact proximities cost, counted before anything is computed. All counts are upper bounds and take time linear in the
+/// edges.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ExactCost {
+    /// Multiplications to expand the rows of all nodes once.
+    pub expansion: f64,
+    /// Multiplications per pair, on average over nodes.
+    pub per_pair: f64,
+    /// Bytes of all rows.
+    pub bytes: f64,
+}
+
+impl ExactCost {
+    /// Counts walks: a row of `M^a` has at most as many entries as there are walks of length `a`, and as nodes.
+    pub fn of(graph: &Graph) -> ExactCost {
+        let n = graph.num_nodes();
+        let all = 2.0 * graph.num_edges() as f64;
+        let mut walks: Vec<f64> = vec![1.0; n];
+        let (mut expansion, mut entries) = (0.0, 0.0);
+        for _ in 0..HOPS {
+            walks = (0..n).map(|i| graph.neighbours(i).iter().map(|&j| walks[j as usize]).sum()).collect();
+            expansion += walks.iter().map(|&count| count.min(all)).sum::<f64>();
+            entries += walks.iter().map(|&count| count.min(n as f64)).sum::<f64>();
+        }
+        ExactCost { expansion, per_pair: entries / n.max(1) as f64, bytes: 8.0 * entries }
+    }
+}
+
+/// Proximities of pairs in one graph.
+pub fn walk_products(
+    graph: &Operator,
+    proximities: Proximities,
+    signal: (Signal, Stream, &[u32], usize),
+    pairs: &[[u32; 2]],
+) -> HopProducts {
+    match proximities {
+        Proximities::Exact => exact(graph, pairs),
+        Proximities::Estimated => {
+            let (signal, stream, addresses, dim) = signal;
+            let factor = 1.0 / (dim as f32).sqrt();
+            let panel = |columns| signal.matrix(stream, addresses, columns, factor);
+            hop_products(graph, dim, panel, &PRODUCTS, pairs)
+        }
+    }
+}
+
+/// One row of `M^a` for `a = 1..=HOPS`: nodes and values.
+#[derive(Debug, Clone, Default)]
+struct Rows([Vec<(u32, f32)>; HOPS]);
+
+fn exact(operator: &Operator, pairs: &[[u32; 2]]) -> HopProducts {
+    let n = operator.graph().num_nodes();
+    let mut is_end = vec![false; n];
+    pairs.iter().flatten().for_each(|&node| is_end[node as usize] = true);
+    let ends: Vec<u32> = (0..n as u32).filter(|&node| is_end[node as usize]).collect();
+    let mut place = vec![0u32; n];
+    (0..).zip(&ends).for_each(|(at, &node)| place[node as usize] = at);
+    let rows: Vec<Rows> = ends
+        .par_chunks(EXPANDED_TOGETHER)
+        .flat_map_iter(|ends| {
+            let mut expansion = Expansion::new(n);
+            ends.iter().map(|&node| expansion.rows(operator, node)).collect::<Vec<_>>()
+        })
+        .collect();
+    let mut squares = Matrix::zeros(n, HOPS + 1);
+    for (&node, rows) in ends.iter().zip(&rows) {
+        let row = squares.row_mut(node as usize);
+        row[0] = 1.0;
+        for (square, entries) in row[1..].iter_mut().zip(&rows.0) {
+            *square = entries.iter().map(|&(_, value)| value * value).sum();
+        }
+    }
+    let mut by_first: Vec<u32> = (0..pairs.len() as u32).collect();
+    by_first.sort_by_key(|&pair| pairs[pair as usize][0]);
+    let runs: Vec<&[u32]> = by_first.chunk_by(|&a, &b| pairs[a as usize][0] == pairs[b as usize][0]).collect();
+    let products: Vec<[f32; PRODUCTS.len()]> = runs
+        .par_chunks(RUNS_TOGETHER)
+        .flat_map_iter(|runs| {
+            let mut levels = vec![[0.0; HOPS]; n];
+            let mut found = Vec::new();
+            for run in runs {
+                let first = &rows[place[pairs[run[0] as usize][0] as usize] as usize];
+                for (level, entries) in first.0.iter().enumerate() {
+                    entries.iter().for_each(|&(node, value)| levels[node as usize][level] = value);
+                }
+                found.extend(run.iter().map(|&pair| {
+                    let [_, second] = pairs[pair as usize];
+                    products_of(&levels, &rows[place[second as usize] as usize])
+                }));
+                for (level, entries) in first.0.iter().enumerate() {
+                    entries.iter().for_each(|&(node, _)| levels[node as usize][level] = 0.0);
+                }
+            }
+            found
+        })
+        .collect();
+    let mut found = HopProducts { pairs: Matrix::zeros(pairs.len(), PRODUCTS.len()), squares };
+    for (&pair, products) in by_first.iter().zip(&products) {
+        found.pairs.row_mut(pair as usize).copy_from_slice(products);
+    }
+    found
+}
+
+/// Nodes whose rows one task expands; each task has an array as long as the graph.
+const EXPANDED_TOGETHER: usize = 512;
+
+/// First ends whose pairs one task scores.
+const RUNS_TOGETHER: usize = 256;
+
+/// The inner products of two nodes: `levels` holds the rows of the first, spread out over all nodes.
+fn products_of(levels: &[[f32; HOPS]], second: &Rows) -> [f32; PRODUCTS.len()] {
+    let mut sums = [0.0; PRODUCTS.len()];
+    for &(node, value) in &second.0[0] {
+        let level = levels[node as usize];
+        sums[0] += level[0] * value;
+        sums[1] += level[1] * value;
+    }
+    for &(node, value) in &second.0[1] {
+        let level = levels[node as usize];
+        sums[2] += level[1] * value;
+        sums[3] += level[2] * value;
+    }
+    for &(node, value) in &second.0[2] {
+        sums[4] += levels[node as usize][2] * value;
+    }
+    sums
+}
+
+/// Expands rows of `M^a` from one node at a time.
+struct Expansion {
+    sums: Vec<f32>,
+    is_reached: Vec<bool>,
+}
+
+impl Expansion {
+    fn new(num_nodes: usize) -> Expansion {
+        Expansion { sums: vec![0.0; num_nodes], is_reached: vec![false; num_nodes] }
+    }
+
+    /// `e_i^T M^a`: every entry `j` sends `l_j w_jk r_k` to its neighbours `k`.
+    fn rows(&mut self, operator: &Operator, node: u32) -> Rows {
+        let graph = operator.graph();
+        let (left, right) = (operator.left(), operator.right());
+        let mut rows = Rows::default();
+        let mut before = vec![(node, 1.0)];
+        for row in &mut rows.0 {
+            let mut reached = Vec::new();
+            for &(j, value) in &before {
+                let from = value * left[j as usize];
+                let neighbours = graph.neighbours(j as usize);
+                for (at, &k) in neighbours.iter().enumerate() {
+                    if !std::mem::replace(&mut self.is_reached[k as usize], true) {
+                        reached.push(k);
+                    }
+                    let weight = graph.weights(j as usize).map_or(1.0, |weights| weights[at]);
+                    self.sums[k as usize] += from * weight * right[k as usize];
+                }
+            }
+            // Ascending, so that sums over a row do not jump through memory.
+            reached.sort_unstable();
+            *row = reached
+                .into_iter()
+                .map(|k| {
+                    self.is_reached[k as usize] = false;
+                    (k, std::mem::take(&mut self.sums[k as usize]))
+                })
+                .collect();
+            before.clone_from(row);
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate;
+    use crate::seeds::{Purpose, Seeds};
+
+    fn operator() -> Operator {
+        Operator::walk(generate::communities(3, 6, 0.1, 2).graph.into())
+    }
+
+    #[test]
+    fn exact_proximities_are_entries_of_powers() {
+        let operator = operator();
+        let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (0..18).map(move |j| [i, j])).collect();
+        let found = exact(&operator, &pairs);
+        for (column, length) in LENGTHS.into_iter().enumerate() {
+            let power = operator.propagate(Matrix::identity(18), length);
+            for (pair, &[i, j]) in pairs.iter().enumerate() {
+                let (ours, theirs) = (found.pairs.row(pair)[column], power.row(i as usize)[j as usize]);
+                assert!((ours - theirs).abs() < 1e-5, "{length}: {i}, {j}");
+                let [half, other] = halves(length);
+                if i == j && half == other {
+                    assert!((found.squares.row(i as usize)[half] - theirs).abs() < 1e-5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn estimates_come_closer_to_the_exact_ones_as_the_signal_widens() {
+        let operator = operator();
+        let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (i..18).map(move |j| [i, j])).collect();
+        let addresses: Vec<u32> = (0..18).collect();
+        let stream = Seeds::new(3).stream(Purpose::Signal, &[0]);
+        let exact = exact(&operator, &pairs).pairs;
+        let error = |dim: usize| {
+            let signal = (Signal::Gaussian, stream, &addresses[..], dim);
+            let found = walk_products(&operator, Proximities::Estimated, signal, &pairs).pairs;
+            let squares = found.data().iter().zip(exact.data()).map(|(a, b)| f64::from(a - b).powi(2));
+            (squares.sum::<f64>() / found.data().len() as f64).sqrt()
+        };
+        let errors = [64, 1024, 16_384].map(error);
+        // The deviation falls with the root of the width.
+        assert!(errors[1] < 0.4 * errors[0] && errors[2] < 0.4 * errors[1] && errors[2] < 0.01, "{errors:?}");
+    }
+
+    #[test]
+    fn counted_costs_are_upper_bounds() {
+        let operator = operator();
+        let pairs: Vec<[u32; 2]> = (0..18).map(|i| [i, i]).collect();
+        let cost = ExactCost::of(operator.graph());
+        let mut expansion = Expansion::new(18);
+        let entries: usize = (0..18).map(|i| expansion.rows(&operator, i).0.iter().map(Vec::len).sum::<usize>()).sum();
+        assert!(8.0 * entries as f64 <= cost.bytes && entries as f64 / pairs.len() as f64 <= cost.per_pair);
+        assert!(cost.expansion >= entries as f64);
+    }
+}

@@ -1,0 +1,117 @@
+//! Training pairs are hidden from message passing while the model is asked about them. An edge that is visible when it is asked
+//! about answers for itself, and the model learns to look for it where the test has none.
+
+use super::{Part, TrainingPairs};
+use crate::model::View;
+use crate::names::named;
+use crate::seeds::{Purpose, Seeds};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+named! {
+    /// Which training pairs message passing does not see.
+    pub enum Masking, "kind of masking" {
+        /// Those of each fold, the same folds in every epoch.
+        Folds = "folds",
+        /// Those of each batch: other folds in every epoch.
+        Batch = "batch",
+        /// None: every training edge is visible.
+        None = "none",
+    }
+}
+
+/// Folds of the training pairs, unless there are too many pairs.
+const FOLDS: usize = 10;
+
+/// Pairs that are asked about in one pass, at most: a head over a few dozen numbers needs no more.
+const MAX_PAIRS: usize = 300_000;
+
+/// How the training pairs of one graph are divided: folds of `size` pairs, of which `count` are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Folds {
+    size: usize,
+    count: usize,
+}
+
+impl Folds {
+    fn of(num_pairs: usize) -> Folds {
+        let size = num_pairs.div_ceil(FOLDS).clamp(1, MAX_PAIRS);
+        Folds { size, count: (MAX_PAIRS / size).clamp(1, num_pairs.div_ceil(size).max(1)) }
+    }
+}
+
+/// The training parts with the pairs of each hidden from its own view, degrees included; `epoch` decides about the folds if they
+/// change. Pairs that are not edges have nothing to hide.
+pub fn mask(
+    parts: &[Part<TrainingPairs>],
+    masking: Masking,
+    seeds: Seeds,
+    epoch: u64,
+) -> Option<Vec<Part<TrainingPairs>>> {
+    let draw = match masking {
+        Masking::None => return None,
+        Masking::Folds => 0,
+        Masking::Batch => epoch,
+    };
+    let masked = parts.iter().enumerate().flat_map(|(number, part)| {
+        let mut pairs = part.question.positive.clone();
+        seeds.rng(Purpose::Masking, &[number as u64, draw]).shuffle(&mut pairs);
+        let Folds { size, count } = Folds::of(pairs.len());
+        let folds: Vec<Part<TrainingPairs>> = pairs.chunks(size).take(count).map(|fold| hide(part, fold)).collect();
+        folds
+    });
+    Some(masked.collect())
+}
+
+/// A part that asks about `fold` and does not see it.
+fn hide(part: &Part<TrainingPairs>, fold: &[[u32; 2]]) -> Part<TrainingPairs> {
+    let hidden: HashSet<[u32; 2]> = fold.iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
+    let visible: Vec<[u32; 2]> = part.view.graph().edges().filter(|edge| !hidden.contains(edge)).collect();
+    let graph = part.view.graph().with_edges(&visible);
+    let view = View::new(graph, part.view.features.clone()).expect("the rows of the same nodes");
+    let view = view.numbered(part.view.graph).with_addresses(part.view.addresses.clone());
+    Part { view: Arc::new(view), question: TrainingPairs { positive: fold.to_vec(), ..part.question.clone() } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Dataset;
+    use crate::task::Split;
+    use crate::train::Config;
+
+    #[test]
+    fn every_pair_is_asked_about_once_and_never_seen_when_it_is() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let split = Config::default().resolve(&dataset).unwrap().split();
+        let Split::Pairs(parts) = split.split(&dataset, Seeds::new(1)).unwrap() else { panic!("pairs of nodes") };
+        let whole = &parts.train[0];
+        let folds = |masking, epoch| mask(&parts.train, masking, Seeds::new(1), epoch).unwrap();
+        let asked = folds(Masking::Folds, 1);
+        assert_eq!(asked.len(), FOLDS);
+        let mut seen: Vec<[u32; 2]> = Vec::new();
+        for part in &asked {
+            assert!(part.question.positive.iter().all(|&[a, b]| !part.view.graph().has_edge(a, b)));
+            let left = whole.view.graph().num_edges() - part.question.positive.len();
+            assert_eq!(part.view.graph().num_edges(), left, "all others are visible");
+            seen.extend(&part.question.positive);
+        }
+        let sorted = |mut pairs: Vec<[u32; 2]>| {
+            pairs.sort_unstable();
+            pairs
+        };
+        assert_eq!(sorted(seen), sorted(whole.question.positive.clone()));
+        let first = |parts: Vec<Part<TrainingPairs>>| parts[0].question.positive.clone();
+        assert_eq!(first(folds(Masking::Folds, 1)), first(folds(Masking::Folds, 2)));
+        assert_ne!(first(folds(Masking::Batch, 1)), first(folds(Masking::Batch, 2)));
+        assert!(mask(&parts.train, Masking::None, Seeds::new(1), 1).is_none());
+    }
+
+    #[test]
+    fn of_many_pairs_some_are_asked_about() {
+        assert_eq!(Folds::of(4_000), Folds { size: 400, count: 10 });
+        assert_eq!(Folds::of(5), Folds { size: 1, count: 5 });
+        assert_eq!(Folds::of(1_000_000), Folds { size: 100_000, count: 3 });
+        assert_eq!(Folds::of(6_000_000), Folds { size: MAX_PAIRS, count: 1 });
+    }
+}

@@ -1,0 +1,349 @@
+//! Pairs to evaluate on, and what each positive is ranked among. Negatives of one positive belong to its ends, so those of an
+//! end are listed and scored once, however many positives it has.
+
+use super::{Question, hash_pairs, renumber};
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::metric::{PairMetric, Standing};
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// Pairs to evaluate on, the same in every evaluation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvaluationPairs {
+    /// Pairs that belong together.
+    pub positive: Vec<[u32; 2]>,
+    /// Pairs that do not; none for `Ranking::AllNodes`, which lists them when they are scored.
+    pub negative: Vec<[u32; 2]>,
+    /// Which negatives each positive is ranked among.
+    pub ranking: Ranking,
+}
+
+/// Which negatives a positive is ranked among.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ranking {
+    /// All of them.
+    Pooled,
+    /// Those of its two ends: the negatives of end number `e` are at `starts[e]..starts[e + 1]`.
+    PerPositive {
+        /// The ends of positives.
+        ends: Ends,
+        /// Where the negatives of each end start, and the end.
+        starts: Vec<usize>,
+    },
+    /// Each of its ends with every node that it has no known edge to.
+    AllNodes {
+        /// The ends of positives.
+        ends: Ends,
+        /// All known edges.
+        known: Arc<Graph>,
+        /// The nodes to rank with, in ascending order, if not all.
+        others: Option<Vec<u32>>,
+    },
+}
+
+/// The ends of positives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ends {
+    /// Every node that is an end, once.
+    pub nodes: Vec<u32>,
+    /// The places in `nodes` of the two ends of each positive.
+    pub of_positives: Vec<[u32; 2]>,
+}
+
+impl Ends {
+    /// Of these pairs.
+    pub fn of(pairs: &[[u32; 2]]) -> Ends {
+        let mut nodes: Vec<u32> = pairs.iter().flatten().copied().collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let place = |node: u32| nodes.binary_search(&node).expect("every end is listed") as u32;
+        let of_positives = pairs.iter().map(|pair| pair.map(place)).collect();
+        Ends { nodes, of_positives }
+    }
+
+    /// The positives of each end, in order: those of end `e` are at `starts[e]..starts[e + 1]`.
+    fn positives(&self) -> (Vec<usize>, Vec<u32>) {
+        let mut starts = vec![0; self.nodes.len() + 1];
+        self.of_positives.iter().flatten().for_each(|&end| starts[end as usize + 1] += 1);
+        (0..self.nodes.len()).for_each(|end| starts[end + 1] += starts[end]);
+        let mut next = starts.clone();
+        let mut positives = vec![0; 2 * self.of_positives.len()];
+        for (positive, ends) in (0..).zip(&self.of_positives) {
+            for &end in ends {
+                positives[next[end as usize]] = positive;
+                next[end as usize] += 1;
+            }
+        }
+        (starts, positives)
+    }
+}
+
+/// The pairs both of whose ends have an edge that message passing sees.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectedPairs {
+    /// Those pairs.
+    pub pairs: EvaluationPairs,
+    /// The fraction of positives among them.
+    pub positives: f64,
+    /// The fraction of negatives among them.
+    pub negatives: f64,
+}
+
+/// Pairs that are scored at a time where they are not listed.
+const PAIRS_AT_A_TIME: usize = 1 << 20;
+
+/// Positives of an end above which its negatives are sorted rather than counted.
+const WORTH_SORTING: usize = 12;
+
+impl EvaluationPairs {
+    /// Every positive is ranked among all negatives.
+    pub fn pooled(positive: Vec<[u32; 2]>, negative: Vec<[u32; 2]>) -> EvaluationPairs {
+        EvaluationPairs { positive, negative, ranking: Ranking::Pooled }
+    }
+
+    /// Every positive is ranked among the pairs of each of its ends with the nodes that `others` gives for that end.
+    pub(super) fn per_positive<'a>(
+        positive: Vec<[u32; 2]>,
+        mut others: impl FnMut(u32) -> &'a [u32],
+    ) -> EvaluationPairs {
+        let ends = Ends::of(&positive);
+        let (mut starts, mut negative) = (vec![0], Vec::new());
+        for &end in &ends.nodes {
+            negative.extend(others(end).iter().map(|&other| [end, other]));
+            starts.push(negative.len());
+        }
+        EvaluationPairs { positive, negative, ranking: Ranking::PerPositive { ends, starts } }
+    }
+
+    /// Every positive is ranked among the pairs of each of its ends with every node that it has no known edge to.
+    pub(super) fn among_all_nodes(positive: Vec<[u32; 2]>, known: Arc<Graph>) -> EvaluationPairs {
+        let ends = Ends::of(&positive);
+        EvaluationPairs { positive, negative: Vec::new(), ranking: Ranking::AllNodes { ends, known, others: None } }
+    }
+
+    /// Positives and negatives that an evaluation scores.
+    pub fn num_scored(&self) -> u64 {
+        let negative = match &self.ranking {
+            Ranking::Pooled | Ranking::PerPositive { .. } => self.negative.len() as u64,
+            Ranking::AllNodes { ends, .. } => (0..ends.nodes.len()).map(|end| self.num_negatives_of(end) as u64).sum(),
+        };
+        self.positive.len() as u64 + negative
+    }
+
+    /// The fewest negatives that a positive is ranked among.
+    pub fn fewest_negatives(&self) -> usize {
+        match &self.ranking {
+            Ranking::Pooled => self.negative.len(),
+            Ranking::PerPositive { ends, .. } | Ranking::AllNodes { ends, .. } => {
+                let counts: Vec<usize> = (0..ends.nodes.len()).map(|end| self.num_negatives_of(end)).collect();
+                let of_both = |[a, b]: &[u32; 2]| counts[*a as usize] + counts[*b as usize];
+                ends.of_positives.iter().map(of_both).min().unwrap_or(0)
+            }
+        }
+    }
+
+    /// The negatives of end number `end`.
+    fn num_negatives_of(&self, end: usize) -> usize {
+        match &self.ranking {
+            Ranking::Pooled => self.negative.len(),
+            Ranking::PerPositive { starts, .. } => starts[end + 1] - starts[end],
+            Ranking::AllNodes { ends, known, others: None } => {
+                known.num_nodes() - 1 - known.degree(ends.nodes[end] as usize)
+            }
+            Ranking::AllNodes { ends, known, others: Some(others) } => {
+                unlinked(known, ends.nodes[end], others.iter().copied()).count()
+            }
+        }
+    }
+
+    /// The metric under a score: `score` gives one number per pair. Pairs come in portions where they are many.
+    pub fn measure(&self, metric: PairMetric, mut score: impl FnMut(&[[u32; 2]]) -> Result<Vec<f32>>) -> Result<f64> {
+        let positive = score(&self.positive)?;
+        if self.ranking == Ranking::Pooled {
+            return Ok(metric.of(&positive, &score(&self.negative)?));
+        }
+        Ok(metric.of_standings(&self.standings(&positive, score)?))
+    }
+
+    /// Where each positive stands among its own negatives.
+    fn standings(
+        &self,
+        positive: &[f32],
+        mut score: impl FnMut(&[[u32; 2]]) -> Result<Vec<f32>>,
+    ) -> Result<Vec<Standing>> {
+        let (Ranking::PerPositive { ends, .. } | Ranking::AllNodes { ends, .. }) = &self.ranking else {
+            unreachable!("a pool has no standings");
+        };
+        let (of_end, positives) = ends.positives();
+        let mut standings = vec![Standing::default(); positive.len()];
+        let mut pairs = Vec::new();
+        let mut first = 0;
+        while first < ends.nodes.len() {
+            pairs.clear();
+            let mut starts = vec![0];
+            while first + starts.len() <= ends.nodes.len() && (starts.len() == 1 || pairs.len() < PAIRS_AT_A_TIME) {
+                self.extend_with_negatives(first + starts.len() - 1, &mut pairs);
+                starts.push(pairs.len());
+            }
+            let scores = score(&pairs)?;
+            let counted: Vec<Vec<Standing>> = (0..starts.len() - 1)
+                .into_par_iter()
+                .map(|at| {
+                    let asked = &positives[of_end[first + at]..of_end[first + at + 1]];
+                    standings_among(&scores[starts[at]..starts[at + 1]], asked, positive)
+                })
+                .collect();
+            for (end, counted) in (first..).zip(counted) {
+                let asked = &positives[of_end[end]..of_end[end + 1]];
+                for (&positive, standing) in asked.iter().zip(counted) {
+                    let sum = &mut standings[positive as usize];
+                    sum.above += standing.above;
+                    sum.level += standing.level;
+                    sum.total += standing.total;
+                }
+            }
+            first += starts.len() - 1;
+        }
+        Ok(standings)
+    }
+
+    fn extend_with_negatives(&self, end: usize, pairs: &mut Vec<[u32; 2]>) {
+        match &self.ranking {
+            Ranking::Pooled => unreachable!("a pool has no ends"),
+            Ranking::PerPositive { starts, .. } => {
+                pairs.extend_from_slice(&self.negative[starts[end]..starts[end + 1]]);
+            }
+            Ranking::AllNodes { ends, known, others } => {
+                let end = ends.nodes[end];
+                let pair = |other| [end, other];
+                match others {
+                    Some(others) => pairs.extend(unlinked(known, end, others.iter().copied()).map(pair)),
+                    None => pairs.extend(unlinked(known, end, 0..known.num_nodes() as u32).map(pair)),
+                }
+            }
+        }
+    }
+
+    /// The pairs both of whose ends have an edge in `visible`; `None` if there is no such positive or negative. A node without
+    /// an edge may give its pairs away, since few non-edges have one.
+    pub fn connected(&self, visible: &Graph) -> Option<ConnectedPairs> {
+        let has_edge = |node: u32| visible.degree(node as usize) > 0;
+        let keeps = |pair: &[u32; 2]| pair.iter().all(|&node| has_edge(node));
+        let kept: Vec<bool> = self.positive.iter().map(keeps).collect();
+        let only = |ends: &Ends| Ends {
+            nodes: ends.nodes.clone(),
+            of_positives: ends
+                .of_positives
+                .iter()
+                .zip(&kept)
+                .filter(|(_, kept)| **kept)
+                .map(|(ends, _)| *ends)
+                .collect(),
+        };
+        let negative: Vec<[u32; 2]> = self.negative.iter().copied().filter(keeps).collect();
+        let ranking = match &self.ranking {
+            Ranking::Pooled => Ranking::Pooled,
+            Ranking::PerPositive { ends, starts } => {
+                let mut count = 0;
+                let kept_of = |range: &[usize]| {
+                    count += self.negative[range[0]..range[1]].iter().filter(|pair| keeps(pair)).count();
+                    count
+                };
+                let starts = [0].into_iter().chain(starts.windows(2).map(kept_of)).collect();
+                Ranking::PerPositive { ends: only(ends), starts }
+            }
+            Ranking::AllNodes { known, others, .. } => {
+                let all = (0..known.num_nodes() as u32).filter(|&node| has_edge(node));
+                let others = match others {
+                    Some(others) => others.iter().copied().filter(|&node| has_edge(node)).collect(),
+                    None => all.collect(),
+                };
+                // Ends without an edge have no positive left to rank.
+                let ends = Ends::of(&self.positive.iter().copied().filter(keeps).collect::<Vec<_>>());
+                Ranking::AllNodes { ends, known: known.clone(), others: Some(others) }
+            }
+        };
+        let positive: Vec<[u32; 2]> = self.positive.iter().copied().filter(keeps).collect();
+        let pairs = EvaluationPairs { positive, negative, ranking };
+        let [all, left] = [self, &pairs].map(|pairs| [pairs.positive.len() as u64, pairs.num_scored()]);
+        let [negatives, negatives_left] = [all[1] - all[0], left[1] - left[0]];
+        (left[0] > 0 && negatives_left > 0).then(|| ConnectedPairs {
+            pairs,
+            positives: left[0] as f64 / all[0] as f64,
+            negatives: negatives_left as f64 / negatives as f64,
+        })
+    }
+}
+
+/// Those of ascending nodes that `end` has no known edge to, itself left out.
+fn unlinked(known: &Graph, end: u32, others: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
+    let mut linked = known.neighbours(end as usize);
+    others.filter(move |&other| {
+        while linked.first().is_some_and(|&first| first < other) {
+            linked = &linked[1..];
+        }
+        other != end && linked.first() != Some(&other)
+    })
+}
+
+/// Where each of the `asked` positives stands among these negatives.
+fn standings_among(negative: &[f32], asked: &[u32], positive: &[f32]) -> Vec<Standing> {
+    let total = negative.len();
+    if asked.len() < WORTH_SORTING {
+        let count = |&asked: &u32| {
+            let score = positive[asked as usize];
+            let above = negative.iter().filter(|other| **other > score).count();
+            Standing { above, level: negative.iter().filter(|other| **other == score).count(), total }
+        };
+        return asked.iter().map(count).collect();
+    }
+    let mut sorted = negative.to_vec();
+    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+    let find = |&asked: &u32| {
+        let score = positive[asked as usize];
+        let above = sorted.partition_point(|other| *other > score);
+        Standing { above, level: sorted.partition_point(|other| *other >= score) - above, total }
+    };
+    asked.iter().map(find).collect()
+}
+
+impl Question for EvaluationPairs {
+    fn renumber(&mut self, places: &Arc<[u32]>) {
+        renumber(places, &mut self.positive);
+        renumber(places, &mut self.negative);
+        let moved = |nodes: &mut Vec<u32>| nodes.iter_mut().for_each(|node| *node = places[*node as usize]);
+        match &mut self.ranking {
+            Ranking::Pooled => {}
+            Ranking::PerPositive { ends, .. } => moved(&mut ends.nodes),
+            Ranking::AllNodes { ends, known, others } => {
+                moved(&mut ends.nodes);
+                if let Some(others) = others {
+                    moved(others);
+                    others.sort_unstable();
+                }
+                let mut order = vec![0; places.len()];
+                (0..).zip(places.iter()).for_each(|(node, &place)| order[place as usize] = node);
+                *known = known.permute(&order).expect("every node once").into();
+            }
+        }
+    }
+
+    fn hash(&self, hash: &mut Sha256) {
+        hash_pairs(&self.positive, hash);
+        hash_pairs(&self.negative, hash);
+        match &self.ranking {
+            Ranking::Pooled => {}
+            Ranking::PerPositive { starts, .. } => {
+                hash.update("per positive");
+                starts.iter().for_each(|start| hash.update((*start as u64).to_le_bytes()));
+            }
+            Ranking::AllNodes { known, others, .. } => {
+                hash.update("all nodes");
+                hash.update(known.digest());
+                others.iter().flatten().for_each(|other| hash.update(other.to_le_bytes()));
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The scores of pairs: a decoder and binary cross-entropy.
+
+use super::batch_nodes::BatchNodes;
+use super::objective::{Masked, Objective, PartName, Step, check_finite};
+use super::pair_table::PairTable;
+use super::resolve::FitSettings;
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::metric::PairMetric;
+use crate::model::decoder::PairDecoder;
+use crate::model::{Model, Recording};
+use crate::seeds::{Purpose, Seeds};
+use crate::task::{EvaluationPairs, Part, TrainingPairs, mask};
+use std::collections::HashMap;
+
+/// A decoder, its loss and its metric.
+#[derive(Debug)]
+pub(super) struct PairObjective {
+    metric: PairMetric,
+    batch_size: usize,
+    negatives_per_positive: usize,
+    /// One per training part, so that its positive pairs are sorted once; one for all if they are taken in batches.
+    decoders: Vec<PairDecoder>,
+    /// Scores pairs for evaluation.
+    evaluator: PairDecoder,
+    /// What is known of the pairs of each training part, if the decoder reads it.
+    tables: Vec<PairTable>,
+    /// The same for evaluation parts, portion by portion as they are scored.
+    evaluation_scalars: HashMap<PartName, Vec<Matrix>>,
+    /// All positive pairs of the part, in the order of this epoch, if they are taken in batches.
+    shuffled: Vec<[u32; 2]>,
+    batch: Vec<[u32; 2]>,
+    negative: Vec<[u32; 2]>,
+    batch_nodes: BatchNodes,
+}
+
+/// Pairs of an evaluation part whose scalars are kept from epoch to epoch.
+const MAX_KEPT_PAIRS: usize = 1 << 22;
+
+impl PairObjective {
+    pub fn for_evaluation(metric: PairMetric, model: &Model) -> Result<PairObjective> {
+        Ok(PairObjective {
+            metric,
+            batch_size: 0,
+            negatives_per_positive: 1,
+            decoders: Vec::new(),
+            evaluator: decoder_of(model)?,
+            tables: Vec::new(),
+            evaluation_scalars: HashMap::new(),
+            shuffled: Vec::new(),
+            batch: Vec::new(),
+            negative: Vec::new(),
+            batch_nodes: BatchNodes::default(),
+        })
+    }
+
+    /// The positive pairs of a batch, as many negatives, and the nodes that have to be represented for them.
+    fn choose_batch(&mut self, step: Step, part: &Part<TrainingPairs>, recording: &Recording, model: &Model) {
+        if step.batch == 0 {
+            self.shuffled.clone_from(&part.question.positive);
+            let address = [step.epoch as u64, step.part as u64];
+            model.seeds().rng(Purpose::Order, &address).shuffle(&mut self.shuffled);
+        }
+        let pairs = self.shuffled.chunks(self.batch_size).nth(step.batch).expect("a batch that was counted");
+        self.batch.clear();
+        self.batch.extend_from_slice(pairs);
+        draw_negatives(step, part, model, self.negatives_per_positive * pairs.len(), &mut self.negative);
+        let num_nodes = part.view.graph().num_nodes();
+        self.batch_nodes.clear();
+        // With all ends different this is half of the nodes at most: it pays to leave the others out.
+        if 8 * pairs.len() <= num_nodes && recording.can_restrict() {
+            self.batch_nodes.renumber(num_nodes, [&mut self.batch, &mut self.negative]);
+        }
+        let num_rows = self.batch_nodes.nodes().map_or(num_nodes, <[u32]>::len);
+        self.decoders[0].set_positives(num_rows, &self.batch);
+        self.decoders[0].set_negatives(num_rows, &self.negative);
+    }
+
+    /// As `choose_batch`, from pairs of which everything is known already.
+    fn choose_from_table(&mut self, step: Step, part: &Part<TrainingPairs>, model: &Model) {
+        let table = &mut self.tables[step.part];
+        if step.batch == 0 {
+            table.shuffle(model.seeds(), [step.epoch as u64, step.part as u64]);
+        }
+        let decoder = &mut self.decoders[0];
+        table.choose(self.batch_size, step.batch, step.epoch, part, &mut self.batch, &mut self.negative);
+        let num_nodes = part.view.graph().num_nodes();
+        decoder.set_positives(num_nodes, &self.batch);
+        decoder.set_negatives(num_nodes, &self.negative);
+        table.copy_scalars(decoder.scalars_mut().expect("a decoder that reads scalars"));
+    }
+
+    /// What is known of the pairs of each training part; `epochs` draws of negatives each, as far as memory allows.
+    fn tables(&self, train: &[Part<TrainingPairs>], model: &Model, address: u64, epochs: usize) -> Vec<PairTable> {
+        let total: usize = train.iter().map(|part| part.question.positive.len()).sum();
+        let draws = PairTable::draws(total * self.negatives_per_positive, epochs);
+        let table = |(number, part): (usize, &Part<TrainingPairs>)| {
+            PairTable::new(model, part, [number as u64, address], self.negatives_per_positive, draws)
+        };
+        train.iter().enumerate().map(table).collect()
+    }
+}
+
+fn decoder_of(model: &Model) -> Result<PairDecoder> {
+    PairDecoder::new(model).ok_or(Error::WrongTask { task: "node-classification", wanted: "scores for pairs" })
+}
+
+/// Negatives at the address of a step. Validation and test draw theirs at addresses of two parts, not three.
+fn draw_negatives(step: Step, part: &Part<TrainingPairs>, model: &Model, count: usize, negative: &mut Vec<[u32; 2]>) {
+    let address = [part.view.graph, step.epoch as u64, step.batch as u64];
+    part.question.draw_negatives(model.seeds().stream(Purpose::Negatives, &address), count, negative);
+}
+
+impl Objective for PairObjective {
+    type Training = TrainingPairs;
+    type Evaluation = EvaluationPairs;
+    type Metric = PairMetric;
+
+    fn new(
+        metric: PairMetric,
+        fit: &FitSettings,
+        model: &mut Model,
+        train: &[Part<TrainingPairs>],
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<PairObjective> {
+        let mut objective = PairObjective {
+            batch_size: fit.batch_size,
+            negatives_per_positive: fit.negatives_per_positive,
+            ..PairObjective::for_evaluation(metric, model)?
+        };
+        if fit.batch_size > 0 {
+            objective.decoders.push(decoder_of(model)?);
+        } else {
+            for part in train {
+                let mut decoder = decoder_of(model)?;
+                decoder.set_positives(part.view.graph().num_nodes(), &part.question.positive);
+                objective.decoders.push(decoder);
+            }
+        }
+        if model.num_pair_scalars() > 0 {
+            progress(0, 1);
+            objective.tables = objective.tables(train, model, 0, fit.epochs);
+            PairTable::standardize(&mut objective.tables, model);
+            progress(1, 1);
+        }
+        Ok(objective)
+    }
+
+    fn mask(parts: &[Part<TrainingPairs>], fit: &FitSettings, seeds: Seeds, epoch: usize) -> Masked<TrainingPairs> {
+        mask(parts, fit.masking, seeds, epoch as u64)
+    }
+
+    fn replace_parts(&mut self, train: &[Part<TrainingPairs>], model: &Model, epoch: usize) {
+        if !self.tables.is_empty() {
+            self.tables = self.tables(train, model, epoch as u64, 1);
+            self.tables.iter_mut().for_each(|table| table.standardize_by(model));
+        }
+    }
+
+    fn num_batches(&self, part: &Part<TrainingPairs>) -> usize {
+        match self.batch_size {
+            0 => 1,
+            size => part.question.positive.len().div_ceil(size),
+        }
+    }
+
+    fn loss(&mut self, step: Step, part: &Part<TrainingPairs>, recording: &mut Recording, model: &mut Model) -> f64 {
+        let mut decoder = 0;
+        let pass = if !self.tables.is_empty() {
+            self.choose_from_table(step, part, model);
+            recording.train(model, step.draw)
+        } else if self.batch_size > 0 {
+            self.choose_batch(step, part, recording, model);
+            recording.restrict(model, self.batch_nodes.nodes());
+            recording.train(model, step.draw)
+        } else {
+            decoder = step.part;
+            let (negative, decoder) = (&mut self.negative, &mut self.decoders[decoder]);
+            // Neither needs the other, and sorting pairs keeps one thread busy.
+            let represent = || recording.train(model, step.draw);
+            let draw = || {
+                let count = self.negatives_per_positive * part.question.positive.len();
+                draw_negatives(step, part, model, count, negative);
+                decoder.set_negatives(part.view.graph().num_nodes(), negative);
+            };
+            rayon::join(represent, draw).0
+        };
+        let (h, gradient) = recording.representation_and_gradient();
+        self.decoders[decoder].loss(h, &mut model.weights, &pass, gradient)
+    }
+
+    fn metric(&mut self, name: PartName, part: &Part<EvaluationPairs>, h: &Matrix, model: &Model) -> Result<f64> {
+        let kept = &mut self.evaluation_scalars;
+        let known = kept.entry(name).or_default();
+        let (evaluator, mut portion, mut num_kept) = (&mut self.evaluator, 0, 0);
+        part.question.measure(self.metric, |pairs| {
+            num_kept += pairs.len();
+            let scores = if self.tables.is_empty() || num_kept > MAX_KEPT_PAIRS {
+                evaluator.scores(model, &part.view, h, pairs)
+            } else {
+                if portion == known.len() {
+                    known.push(model.pair_scalars(&part.view, pairs));
+                }
+                portion += 1;
+                evaluator.scores_given(model, &part.view, h, pairs, Some(&known[portion - 1]))
+            };
+            check_finite(scores).map(|()| scores.to_vec())
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! Training pairs with what is known of them. None of it is learnt, so it is computed once for all epochs.
+
+use crate::linalg::Matrix;
+use crate::model::Model;
+use crate::seeds::{Purpose, Seeds};
+use crate::task::{Part, TrainingPairs};
+
+/// The pairs of one training part: positives, and negatives for several epochs.
+#[derive(Debug)]
+pub(super) struct PairTable {
+    positive: Matrix,
+    negatives: Vec<[u32; 2]>,
+    negative: Matrix,
+    negatives_per_positive: usize,
+    /// The order of the positives in this epoch.
+    order: Vec<u32>,
+    /// Rows of the positives and of the negatives of the last batch.
+    chosen: [Vec<u32>; 2],
+}
+
+/// Negatives of all parts together, at most.
+const MAX_NEGATIVES: usize = 1_200_000;
+
+impl PairTable {
+    /// How many epochs have negatives of their own, if one takes `per_epoch`.
+    pub fn draws(per_epoch: usize, epochs: usize) -> usize {
+        (MAX_NEGATIVES / per_epoch.max(1)).clamp(1, epochs.max(1))
+    }
+
+    /// With negatives for `draws` epochs; `address` is that of the part and of the draw.
+    pub fn new(
+        model: &Model,
+        part: &Part<TrainingPairs>,
+        address: [u64; 2],
+        negatives_per_positive: usize,
+        draws: usize,
+    ) -> PairTable {
+        let positives = &part.question.positive;
+        let num_negatives = draws * negatives_per_positive * positives.len();
+        let mut negatives = Vec::new();
+        let address = [part.view.graph, address[0], address[1], 0];
+        part.question.draw_negatives(model.seeds().stream(Purpose::Negatives, &address), num_negatives, &mut negatives);
+        // Together, so that rows of nodes are expanded once.
+        let all = [&positives[..], &negatives].concat();
+        let scalars = model.raw_pair_scalars(&part.view, &all);
+        let width = scalars.cols();
+        let (first, second) = scalars.data().split_at(positives.len() * width);
+        let [positive, negative] = [(positives.len(), first), (negatives.len(), second)]
+            .map(|(rows, data)| Matrix::from_data(rows, width, data.to_vec()));
+        let order = (0..positives.len() as u32).collect();
+        PairTable { positive, negatives, negative, negatives_per_positive, order, chosen: Default::default() }
+    }
+
+    /// Learns means and scales from all tables and applies them.
+    pub fn standardize(tables: &mut [PairTable], model: &mut Model) {
+        let positive: Vec<&Matrix> = tables.iter().map(|table| &table.positive).collect();
+        let negative: Vec<&Matrix> = tables.iter().map(|table| &table.negative).collect();
+        model.learn_scales(&positive, &negative);
+        tables.iter_mut().for_each(|table| table.standardize_by(model));
+    }
+
+    /// Applies means and scales that the model has.
+    pub fn standardize_by(&mut self, model: &Model) {
+        model.standardize(&mut self.positive);
+        model.standardize(&mut self.negative);
+    }
+
+    /// Puts the positives into the order of an epoch.
+    pub fn shuffle(&mut self, seeds: Seeds, address: [u64; 2]) {
+        self.order.sort_unstable();
+        seeds.rng(Purpose::Order, &address).shuffle(&mut self.order);
+    }
+
+    /// The pairs of a batch. Negatives of an epoch follow those of the epoch before, and start over behind the last.
+    pub fn choose(
+        &mut self,
+        batch_size: usize,
+        batch: usize,
+        epoch: usize,
+        part: &Part<TrainingPairs>,
+        positive: &mut Vec<[u32; 2]>,
+        negative: &mut Vec<[u32; 2]>,
+    ) {
+        let total = self.order.len();
+        let size = if batch_size == 0 { total } else { batch_size };
+        let start = (batch * size).min(total);
+        let end = (start + size).min(total);
+        let [positives, negatives] = &mut self.chosen;
+        positives.clear();
+        positives.extend_from_slice(&self.order[start..end]);
+        negatives.clear();
+        let per_epoch = self.negatives_per_positive * total;
+        let draws = (self.negatives.len() / per_epoch.max(1)).max(1);
+        let first = (epoch - 1) % draws * per_epoch;
+        let chosen = first + self.negatives_per_positive * start..first + self.negatives_per_positive * end;
+        negatives.extend(chosen.map(|at| at as u32));
+        positive.clear();
+        positive.extend(positives.iter().map(|&at| part.question.positive[at as usize]));
+        negative.clear();
+        negative.extend(negatives.iter().map(|&at| self.negatives[at as usize]));
+    }
+
+    /// The numbers of the chosen pairs: positives, then negatives.
+    pub fn copy_scalars(&self, scalars: &mut Matrix) {
+        let width = self.positive.cols();
+        let [positives, negatives] = &self.chosen;
+        scalars.reshape(positives.len() + negatives.len(), width);
+        let rows = positives.iter().map(|&at| self.positive.row(at as usize));
+        let rows = rows.chain(negatives.iter().map(|&at| self.negative.row(at as usize)));
+        for (place, row) in scalars.data_mut().chunks_exact_mut(width).zip(rows) {
+            place.copy_from_slice(row);
+        }
+    }
+}
