@@ -4,7 +4,6 @@
 
 use super::pair_scalars::PairSource;
 use super::{Model, View};
-use crate::graph::Operator;
 use crate::linalg::{Matrix, dot, for_row_blocks, normalize_rows};
 use crate::seeds::Purpose;
 use crate::tape::WeightAccess;
@@ -15,10 +14,10 @@ const BLOCKS: &str = "vectors/blocks";
 /// Columns of a block of walks or features: the deviation of an estimated cosine is one over the root of it.
 const COLUMNS: usize = 64;
 
-/// `M^a E` for `a = 1..=3`, and `Ã^k X` for `k = 0..=2`.
+/// `Ã^a E` for `a = 1..=3`, and `Ã^k X` for `k = 0..=2`.
 const HOPS: usize = 3;
 
-/// Declares the weights of blocks: `M E`, `M² E`, `M³ E`; with features `X`, `Ã X`, `Ã² X`; and `H`.
+/// Declares the weights of blocks: `Ã E`, `Ã² E`, `Ã³ E`; with features `X`, `Ã X`, `Ã² X`; and `H`.
 pub(super) fn declare(sources: &[PairSource], weights: &mut WeightAccess<'_>) {
     if !sources.is_empty() {
         weights.frozen(BLOCKS, [1, 2 * HOPS + 1]);
@@ -76,9 +75,9 @@ impl Model {
         let mut blocks: Vec<Option<Matrix>> = vec![None; 2 * HOPS + 1];
         let stream = self.seeds().stream(Purpose::Signal, &[view.graph]);
         let mut walks = self.shape().signal.matrix(stream, &view.addresses, 0..COLUMNS, 1.0);
-        let operator = Operator::walk(view.operator.graph().clone());
         for (hop, block) in blocks[..HOPS].iter_mut().enumerate() {
-            walks = operator.propagate(walks, 1);
+            // Ã, which lets a walk stay: without that, neighbours in a graph without triangles have nothing in common.
+            walks = view.operator.propagate(walks, 1);
             *block = wanted(hop).then(|| unit_rows(&walks));
         }
         if let Some(features) = self.compared_features(view) {

@@ -4,8 +4,8 @@ use super::hard_negatives::hard_negatives;
 use super::negatives::{NegativeRule, draw_once};
 use super::ranking::Ends;
 use super::{
-    EvaluationNegatives, EvaluationPairs, PairParts, PairSampler, Part, Ranking, SplitSettings, Task, TrainingPairs,
-    graphs_by_part, problem, sizes,
+    EvaluationNegatives, EvaluationPairs, PairParts, PairSampler, Part, Ranking, SplitChoice, SplitSettings, Task,
+    TrainingPairs, graphs_by_part, problem, sizes,
 };
 use crate::dataset::{Dataset, FixedPairs, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
@@ -16,7 +16,9 @@ use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
 
 pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<PairParts> {
-    if let (Some(FixedSplit::Pairs(parts)), [sample]) = (&dataset.fixed_split, &dataset.samples[..]) {
+    if let (Some(FixedSplit::Pairs(parts)), [sample]) = (&dataset.fixed_split, &dataset.samples[..])
+        && settings.choice == SplitChoice::Given
+    {
         return fixed(dataset, sample, parts, settings, seeds);
     }
     let mut held_out = Vec::new();

@@ -192,11 +192,23 @@ impl Split {
     }
 }
 
+named! {
+    /// Which split of the data.
+    pub enum SplitChoice, "split" {
+        /// The one that comes with the data, if there is one and no counts per class are set.
+        Given = "given",
+        /// A random one for every seed.
+        Random = "random",
+    }
+}
+
 /// How data are split.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SplitSettings {
     /// What the model has to answer.
     pub task: Task,
+    /// Whether a split that comes with the data is used.
+    pub choice: SplitChoice,
     /// Fraction of edges, pairs or labelled nodes for validation.
     pub valid_fraction: f32,
     /// Fraction for the test.

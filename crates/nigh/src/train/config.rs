@@ -8,7 +8,7 @@ use crate::model::catalog::NodeTable;
 use crate::model::{Decoder, catalog};
 use crate::names::{Auto, named};
 use crate::source::{Node2Vec, Proximities, Refresh, Signal, SignalScale};
-use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, Task, TestEdges};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task, TestEdges};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -26,6 +26,16 @@ named! {
     }
 }
 
+named! {
+    /// Whether a model sees the features of the nodes.
+    pub enum NodeFeatures, "choice of features" {
+        /// Those that the data have.
+        Given = "given",
+        /// None: only the structure counts.
+        None = "none",
+    }
+}
+
 settings! {
     /// `link-prediction`, `node-classification`, `pairwise-node-classification` or `graph-reconstruction`
     task: {Task = Task::LinkPrediction}, "TASK";
@@ -34,6 +44,8 @@ settings! {
     /// `strict`; `published`: cosine scores and loosely drawn negatives, as in the paper's figures; or `ncn`: links as NCN is
     /// judged, 70/10/20 % of the edges and Hits@100
     protocol: {Protocol = Protocol::Strict}, "PROTOCOL";
+    /// Features of the nodes: `given`, or `none`, which leaves them out so that only the structure counts
+    node_features: {NodeFeatures = NodeFeatures::Given}, "CHOICE";
     /// Number K of propagation steps or layers: `auto` (by model; 2 for the paper's) or a number
     hops: [usize], "K";
     /// How rows are stored between hops (linear, gcn, sage): `float32`, or `float16`, which is faster on graphs larger than
@@ -92,6 +104,8 @@ settings! {
     repeats: {usize = 5}, "N";
     /// Random seed of the first run
     seed: {u64 = 1}, "SEED";
+    /// Which split: `given` (that of the dataset, if it has one), or `random`, drawn anew for every run
+    split: {SplitChoice = SplitChoice::Given}, "CHOICE";
     /// Fraction of edges, pairs or labelled nodes held out for validation: `auto` (0.1) or a number
     valid_fraction: [f32], "X";
     /// Fraction of edges, pairs or labelled nodes held out for the test: `auto` (0.1, or 0.2 by protocol ncn) or a number

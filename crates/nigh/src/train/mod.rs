@@ -17,7 +17,7 @@ mod trainer;
 
 pub use adam::Adam;
 pub use checkpoint::Checkpoint;
-pub use config::{Config, Protocol, Resolved, SETTINGS};
+pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
 pub use observer::{Observer, Progress, Silent};
 pub use resolve::{ChosenModel, FitSettings};
 pub use setting::Setting;

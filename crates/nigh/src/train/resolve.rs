@@ -1,6 +1,6 @@
 //! From a configuration with open choices to one with none, and from that to what each stage needs.
 
-use super::config::{Choices, Config, Protocol, Resolved};
+use super::config::{Choices, Config, NodeFeatures, Protocol, Resolved};
 use super::preset::Preset;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -11,6 +11,7 @@ use crate::names::Auto;
 use crate::source::walks::ExactCost;
 use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
 use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitSettings, Task};
+use std::borrow::Cow;
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
 const MAX_NODES_FOR_ALL_PAIRS: usize = 1_000;
@@ -30,8 +31,9 @@ impl Config {
         let model = self.chosen_model().name;
         // Settings of encoders do not change what resolving asks of an architecture.
         let architecture = catalog::find(&model)?.architecture(&Hyperparameters::default());
-        let preset = Preset::of(&model, Dimensions::of(dataset))?;
-        self.resolve_for(dataset, model, &architecture, preset)
+        let dataset = self.node_features.seen(dataset);
+        let preset = Preset::of(&model, Dimensions::of(&dataset))?;
+        self.resolve_for(&dataset, model, &architecture, preset)
     }
 
     /// The model that the user chose, or the one that answers the task best.
@@ -47,7 +49,8 @@ impl Config {
         ChosenModel { name: name.to_string(), reason: Some(reason) }
     }
 
-    /// As `resolve`, for an architecture that need not be in the catalog, with what it brings along.
+    /// As `resolve`, for an architecture that need not be in the catalog, with what it brings along, and for the data as it
+    /// sees them.
     pub(crate) fn resolve_for(
         self,
         dataset: &Dataset,
@@ -240,6 +243,16 @@ impl Config {
     }
 }
 
+impl NodeFeatures {
+    /// The data as a model sees them.
+    pub fn seen(self, dataset: &Dataset) -> Cow<'_, Dataset> {
+        match self {
+            NodeFeatures::Given => Cow::Borrowed(dataset),
+            NodeFeatures::None => Cow::Owned(dataset.without_features()),
+        }
+    }
+}
+
 /// Multiplications that exact proximities may take, over all folds and evaluations: some seconds.
 const EXACT_MULTIPLICATIONS: f64 = 1e10;
 
@@ -321,6 +334,7 @@ impl Resolved {
         let per_class = [self.train_per_class, self.valid_per_class, self.test_per_class];
         SplitSettings {
             task: self.task,
+            choice: self.split,
             valid_fraction: self.valid_fraction,
             test_fraction: self.test_fraction,
             per_class: (self.train_per_class > 0).then_some(per_class),

@@ -210,6 +210,7 @@ impl Trained {
 
     /// As `align`, with the number of nodes that the model knows by their ids.
     fn align_and_count(&self, dataset: &Dataset) -> Result<(Dataset, Vec<String>, usize)> {
+        let dataset = &*self.config.node_features.seen(dataset);
         let (expected, got) = (self.summary.num_features, dataset.samples[0].features.count());
         let architecture = self.model.architecture();
         if self.config.task.uses_features() && architecture.uses(Source::Features) && expected != got {
