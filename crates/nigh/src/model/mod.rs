@@ -144,6 +144,8 @@ pub struct Shape {
     pub refresh: Refresh,
     /// How walk proximities are computed.
     pub proximities: Proximities,
+    /// The length of the longest walks between pairs.
+    pub longest_walk: usize,
     /// Classes or scores.
     pub answer: Answer,
 }
@@ -160,6 +162,7 @@ impl Default for Shape {
             signal_scale: SignalScale::InverseSqrt,
             refresh: Refresh::Fixed,
             proximities: Proximities::Exact,
+            longest_walk: 6,
             answer: Answer::Scores(Scoring { decoder: Decoder::Cosine, hidden: 32, dropout: 0.5 }),
         }
     }
@@ -207,9 +210,10 @@ impl Model {
         let view = View::empty(shape.num_features);
         let width = record(&architecture, &shape, seeds, access.reborrow(), &view).output.width();
         if let Answer::Scores(scoring) = shape.answer {
-            scoring.record(&mut access, width, num_pair_scalars(&architecture));
+            scoring.record(&mut access, width, num_pair_scalars(&architecture, &shape));
         }
-        pair_scalars::declare(&architecture.pair_sources, shape.num_features, &mut access);
+        let num_scalars = num_pair_scalars(&architecture, &shape);
+        pair_scalars::declare(&architecture.pair_sources, num_scalars, shape.num_features, &mut access);
         vectors::declare(&architecture.pair_sources, &mut access);
         Ok(Model { architecture, shape, seeds, representation_width: width, weights })
     }
@@ -250,7 +254,7 @@ impl Model {
 
     /// How many numbers are known of a pair.
     pub(crate) fn num_pair_scalars(&self) -> usize {
-        num_pair_scalars(&self.architecture)
+        num_pair_scalars(&self.architecture, &self.shape)
     }
 
     /// Records the framework equation over one graph.
@@ -268,8 +272,8 @@ impl Model {
     }
 }
 
-fn num_pair_scalars(architecture: &Architecture) -> usize {
-    architecture.pair_sources.iter().map(|source| source.width()).sum()
+fn num_pair_scalars(architecture: &Architecture, shape: &Shape) -> usize {
+    architecture.pair_sources.iter().map(|source| source.width(shape.longest_walk)).sum()
 }
 
 /// The framework equation over one graph. Weights are declared or looked up.

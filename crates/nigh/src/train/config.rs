@@ -7,6 +7,7 @@ use crate::metric::Metric;
 use crate::model::catalog::NodeTable;
 use crate::model::{Decoder, catalog};
 use crate::names::{Auto, named};
+use crate::source::walks::MAX_LENGTH;
 use crate::source::{Node2Vec, Proximities, Refresh, Signal, SignalScale};
 use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task, TestEdges};
 use serde::{Deserialize, Serialize};
@@ -135,6 +136,8 @@ settings! {
     /// Walk proximities of smp-proximity: `exact`, `estimated` from a Gaussian E of width `signal-dim`, or `auto` (exact where
     /// counting walks says that it is cheap)
     proximities: [Proximities], "KIND";
+    /// Length of the longest walks of smp-proximity, from 2 to 10: `auto` (10 where they are few, otherwise 6) or a number
+    longest_walk: [usize], "N";
     /// Whether smp-proximity learns a row of numbers for every node: `learnt`, `none`, or `auto` (learnt in graphs without features
     /// where nodes have a hundred edges on average)
     node_table: [NodeTable], "KIND";
@@ -254,6 +257,12 @@ impl Config {
             if !(1..=most).contains(&value) {
                 return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")));
             }
+        }
+        if let Auto::Is(longest) = self.longest_walk
+            && !(2..=MAX_LENGTH).contains(&longest)
+        {
+            let problem = format!("expected a whole number from 2 to {MAX_LENGTH}");
+            return Err(Error::setting("longest-walk", longest, problem));
         }
         if let Auto::Is(dropout) = self.dropout
             && !(0.0..1.0).contains(&dropout)

@@ -66,7 +66,7 @@ impl Preset {
         dropout: 0.5,
         epochs: 40,
         learning_rate: 0.004,
-        batch_size: Some(1024),
+        batch_size: Some(4096),
         negatives_per_positive: 1,
         ..Preset::PROXIMITY
     };

@@ -76,6 +76,7 @@ impl Config {
         let [train_per_class, valid_per_class, test_per_class] = self.per_class(dataset)?;
         let small = dataset.samples.iter().all(|sample| sample.graph.num_nodes() <= MAX_NODES_FOR_ALL_PAIRS);
         self.check_model(&model, architecture, decoder, several)?;
+        let (longest_walk, proximities) = self.walks(dataset, architecture);
         let choices = Choices {
             model,
             hops: self.hops.unwrap_or(preset.hops),
@@ -110,7 +111,8 @@ impl Config {
             }),
             negatives_per_positive: self.negatives_per_positive.unwrap_or(preset.negatives_per_positive),
             node_table: self.node_table.unwrap_or(if several { NodeTable::None } else { preset.node_table }),
-            proximities: self.proximities.unwrap_or(cheapest_proximities(dataset, architecture)),
+            longest_walk,
+            proximities: self.proximities.unwrap_or(proximities),
             same_label_pairs: self.same_label_pairs.unwrap_or(if small {
                 SameLabelPairs::All
             } else {
@@ -256,24 +258,42 @@ impl NodeFeatures {
 /// Multiplications that exact proximities may take, over all folds and evaluations: some seconds.
 const EXACT_MULTIPLICATIONS: f64 = 1e10;
 
+/// Multiplications that the longest walks may take: a second.
+const FEW_MULTIPLICATIONS: f64 = 1e9;
+
 /// Bytes that their rows may take.
 const EXACT_BYTES: f64 = 512e6;
 
-/// Exact proximities where walks are few.
-fn cheapest_proximities(dataset: &Dataset, architecture: &Architecture) -> Proximities {
-    if !architecture.pair_sources.contains(&PairSource::Walks) {
-        return Proximities::Exact;
+/// The longest walks, and those where there are too many of them.
+const LONGEST_WALKS: [usize; 2] = [10, 6];
+
+impl Config {
+    /// The length of the longest walks, and whether proximities are exact: where walks are few, the longest of them still say
+    /// something, and counting them all is cheap.
+    fn walks(&self, dataset: &Dataset, architecture: &Architecture) -> (usize, Proximities) {
+        /// Folds, validation and test each expand all rows.
+        const EXPANSIONS: f64 = 12.0;
+        /// Pairs of all epochs for each edge.
+        const PAIRS_PER_EDGE: f64 = 32.0;
+        let [long, short] = LONGEST_WALKS.map(|length| self.longest_walk.unwrap_or(length));
+        if !architecture.pair_sources.contains(&PairSource::Walks) {
+            return (short, Proximities::Exact);
+        }
+        let takes = |longest: usize, most: f64| {
+            dataset.samples.iter().all(|sample| {
+                let cost = ExactCost::of(&sample.graph, longest);
+                let pairs = PAIRS_PER_EDGE * sample.graph.num_edges() as f64;
+                EXPANSIONS * cost.expansion + pairs * cost.per_pair <= most && cost.bytes <= EXACT_BYTES
+            })
+        };
+        if takes(long, FEW_MULTIPLICATIONS) {
+            (long, Proximities::Exact)
+        } else if takes(short, EXACT_MULTIPLICATIONS) {
+            (short, Proximities::Exact)
+        } else {
+            (short, Proximities::Estimated)
+        }
     }
-    /// Folds, validation and test each expand all rows.
-    const EXPANSIONS: f64 = 12.0;
-    /// Pairs of all epochs for each edge.
-    const PAIRS_PER_EDGE: f64 = 32.0;
-    let cheap = dataset.samples.iter().all(|sample| {
-        let cost = ExactCost::of(&sample.graph);
-        let pairs = PAIRS_PER_EDGE * sample.graph.num_edges() as f64;
-        EXPANSIONS * cost.expansion + pairs * cost.per_pair <= EXACT_MULTIPLICATIONS && cost.bytes <= EXACT_BYTES
-    });
-    if cheap { Proximities::Exact } else { Proximities::Estimated }
 }
 
 /// How a model is judged.
@@ -402,6 +422,7 @@ impl Resolved {
             signal_scale: self.signal_scale,
             refresh: self.refresh,
             proximities: self.proximities,
+            longest_walk: self.longest_walk,
             answer: match self.metric {
                 Metric::Classes(_) => Answer::Classes(classes),
                 Metric::Pairs(_) => {
