@@ -9,14 +9,16 @@ mod observer;
 mod pool;
 mod reordered;
 mod resolve;
+mod schedule;
 mod setting;
 mod trainer;
 
-pub use adam::Adam;
+pub use adam::{Adam, Decay};
 pub use checkpoint::Checkpoint;
 pub use config::{Config, Protocol, Resolved, SETTINGS};
 pub use observer::{Observer, Progress, Silent};
 pub use resolve::FitSettings;
+pub use schedule::Schedule;
 pub use setting::Setting;
 
 use crate::dataset::Dataset;
