@@ -112,7 +112,7 @@ pub const MODELS: &[CatalogModel] = &[
             branches.push(features().through(HopMixture::new(h.hops, INPUT_DROPOUT)));
         }
         if h.node_table == NodeTable::Learnt {
-            branches.push(ids().through(HopMixture::new(h.hops, 0.0)));
+            branches.push(ids().through(HopMixture::table(h.hops)));
         }
         Architecture { branches, pair_sources: sources, ..model([]) }
     }),

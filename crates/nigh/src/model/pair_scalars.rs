@@ -4,6 +4,8 @@
 use super::{Heuristic, Model, View};
 use crate::dataset::Features;
 use crate::graph::{Graph, Operator};
+use crate::linalg::dispatch::simd;
+use crate::linalg::svd::{Rows, truncated_svd};
 use crate::linalg::{Matrix, add_scaled, for_row_blocks};
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
@@ -48,6 +50,9 @@ const SCALE: &str = "pairs/scale";
 /// From features to the columns that are compared.
 const PROJECTION: &str = "pairs/projection";
 
+/// How much each feature counts: the inverse document frequency of words.
+const RARITY: &str = "pairs/rarity";
+
 /// Columns that are compared, where there are more features.
 const PROJECTED: usize = 256;
 
@@ -62,6 +67,7 @@ pub(super) fn declare(sources: &[PairSource], width: usize, num_features: usize,
     }
     if sources.contains(&PairSource::Similarities) {
         weights.frozen(PROJECTION, [num_features, num_features.min(PROJECTED)]);
+        weights.frozen(RARITY, [1, num_features]);
     }
 }
 
@@ -102,7 +108,8 @@ impl Model {
 
     /// The columns of the features that are compared, if the model compares any.
     pub(super) fn compared_features(&self, view: &View) -> Option<Matrix> {
-        self.weights.get(PROJECTION).map(|projection| projected(&view.features, &projection.value))
+        let [projection, rarity] = [PROJECTION, RARITY].map(|name| self.weights.get(name).map(|weight| &weight.value));
+        Some(projected(&view.features, rarity?.data(), projection?))
     }
 
     /// Learns means and scales from the numbers of training pairs: a mean of zero and a deviation of one, both kinds of pairs
@@ -143,44 +150,56 @@ impl Model {
         }
     }
 
-    /// Learns which columns of the features are compared.
+    /// Learns which columns of the features are compared: all, or the leading right singular vectors of many. Rare words count
+    /// more than common ones.
     pub(super) fn learn_projection(&mut self, features: &Features) {
         let seeds = self.seeds();
-        if let Some(projection) = self.weights.named(PROJECTION) {
-            let width = projection.value.cols();
-            let mut rng = seeds.rng(Purpose::Eigen, &[features.count() as u64]);
-            let scale = (3.0 / width as f32).sqrt();
-            projection.value = Matrix::from_fn(features.count().max(1), width, |_, _| scale * (2.0 * rng.unit() - 1.0));
-        }
+        let Some(projection) = self.weights.named(PROJECTION) else { return };
+        let [num_features, rank] = projection.value.shape();
+        projection.value = match features {
+            _ if num_features == rank => Matrix::identity(rank),
+            Features::Sparse(matrix) => truncated_svd(Rows::Sparse(&matrix.tf_idf()), rank, seeds).right,
+            Features::Dense(matrix) => truncated_svd(Rows::Dense(&matrix.with_unit_rows()), rank, seeds).right,
+            Features::Constant(_) => Matrix::identity(rank),
+        };
+        let counts = match features {
+            Features::Sparse(matrix) => matrix.inverse_document_frequencies(),
+            _ => vec![1.0; num_features],
+        };
+        self.weights.named(RARITY).expect("declared with the projection").value =
+            Matrix::from_data(1, num_features, counts);
     }
 }
 
-/// Rows of unit length, times the projection.
-fn projected(features: &Features, projection: &Matrix) -> Matrix {
-    let mut rows = Matrix::zeros(features.rows(), projection.cols());
+/// Rows of unit length, rare words weighed more, times the projection.
+fn projected(features: &Features, rarity: &[f32], projection: &Matrix) -> Matrix {
     let width = projection.cols();
-    let cost = width * 64;
-    for_row_blocks(rows.data_mut(), width, cost, |first, rows| {
+    let mut rows = Matrix::zeros(features.rows(), width);
+    let entries = |row: usize| -> Vec<(u32, f32)> {
+        match features {
+            Features::Sparse(matrix) => matrix.row(row).collect(),
+            Features::Dense(matrix) => (0..).zip(matrix.row(row).iter().copied()).collect(),
+            Features::Constant(_) => vec![(0, 1.0)],
+        }
+    };
+    for_row_blocks(rows.data_mut(), width, 64 * width, |first, rows| {
         for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-            match features {
-                Features::Sparse(matrix) => {
-                    let square: f32 = matrix.row(first + at).map(|(_, value)| value * value).sum();
-                    let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-                    matrix.row(first + at).for_each(|(column, value)| {
-                        add_scaled(row, scale * value, projection.row(column as usize));
-                    });
-                }
-                Features::Dense(matrix) => {
-                    let x = matrix.row(first + at);
-                    let square: f32 = x.iter().map(|value| value * value).sum();
-                    let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-                    x.iter().enumerate().for_each(|(column, value)| add_scaled(row, scale * value, projection.row(column)));
-                }
-                Features::Constant(_) => row.copy_from_slice(projection.row(0)),
-            }
+            let mut entries = entries(first + at);
+            entries.iter_mut().for_each(|(column, value)| *value *= rarity[*column as usize]);
+            let length = entries.iter().map(|(_, value)| value * value).sum::<f32>().sqrt();
+            let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+            add_rows(row, &entries, scale, projection);
         }
     });
     rows
+}
+
+simd! {
+    fn add_rows(sum: &mut [f32], entries: &[(u32, f32)], scale: f32, rows: &Matrix) {
+        for &(row, value) in entries {
+            add_scaled(sum, scale * value, rows.row(row as usize));
+        }
+    }
 }
 
 /// The numbers of all sources for every pair, side by side. `features` are rows whose inner products say how similar two nodes

@@ -1,5 +1,7 @@
 //! Every setting, with its default and range. What `auto` means for a model is in `preset.rs`: the paper's appendix for its models.
 
+use super::adam::Optimizer;
+use super::schedule::Schedule;
 use super::setting::{self, Setting, settings};
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
@@ -88,6 +90,12 @@ settings! {
     learning_rate: [f32], "LR";
     /// Penalty on the weights: `auto` (by model; 0.0005 for the paper's) or a number
     weight_decay: [f32], "WD";
+    /// `adam` (the penalty is part of the gradient), `adamw` (it shrinks the weights themselves) or `auto` (by model; adam for the
+    /// paper's)
+    optimizer: [Optimizer], "NAME";
+    /// Learning rate over the epochs: `step` (see `decay-at`), `cosine` (to zero at the last epoch), `constant` or `auto` (by model;
+    /// step for the paper's)
+    schedule: [Schedule], "SCHEDULE";
     /// Epoch after which the learning rate is multiplied by `decay-factor`, 0 for never; `auto` (by model; 200 for the
     /// paper's) or a number
     decay_at: [usize], "N";

@@ -12,14 +12,16 @@ mod pool;
 pub(crate) mod preset;
 mod reordered;
 mod resolve;
+mod schedule;
 mod setting;
 mod trainer;
 
-pub use adam::Adam;
+pub use adam::{Adam, Optimizer};
 pub use checkpoint::Checkpoint;
 pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
 pub use observer::{Observer, Progress, Silent};
 pub use resolve::{ChosenModel, FitSettings};
+pub use schedule::Schedule;
 pub use setting::Setting;
 
 use crate::dataset::Dataset;

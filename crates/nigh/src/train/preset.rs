@@ -1,6 +1,8 @@
 //! What a model brings along where the user leaves a choice open: its widths and its schedule. The paper's models bring the
 //! settings of its appendix.
 
+use super::adam::Optimizer;
+use super::schedule::Schedule;
 use super::Config;
 use crate::error::Result;
 use crate::model::catalog::{self, NodeTable};
@@ -19,6 +21,8 @@ pub(crate) struct Preset {
     pub learning_rate: f32,
     pub weight_decay: f32,
     pub decay_at: usize,
+    pub optimizer: Optimizer,
+    pub schedule: Schedule,
     /// `None` leaves it to the decoder.
     pub batch_size: Option<usize>,
     pub evaluate_every: usize,
@@ -38,6 +42,8 @@ impl Preset {
         learning_rate: 0.01,
         weight_decay: 5e-4,
         decay_at: 200,
+        optimizer: Optimizer::Adam,
+        schedule: Schedule::Step,
         batch_size: None,
         evaluate_every: 5,
         mask_training_pairs: Masking::None,
@@ -53,6 +59,8 @@ impl Preset {
         learning_rate: 0.003,
         weight_decay: 0.0,
         decay_at: 0,
+        optimizer: Optimizer::AdamW,
+        schedule: Schedule::Cosine,
         batch_size: Some(512),
         evaluate_every: 1,
         mask_training_pairs: Masking::Folds,

@@ -1,7 +1,9 @@
 //! From a configuration with open choices to one with none, and from that to what each stage needs.
 
+use super::adam::Optimizer;
 use super::config::{Choices, Config, NodeFeatures, Protocol, Resolved};
 use super::preset::Preset;
+use super::schedule::Schedule;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric};
@@ -86,6 +88,8 @@ impl Config {
             learning_rate: self.learning_rate.unwrap_or(preset.learning_rate),
             weight_decay: self.weight_decay.unwrap_or(preset.weight_decay),
             decay_at: self.decay_at.unwrap_or(preset.decay_at),
+            optimizer: self.optimizer.unwrap_or(preset.optimizer),
+            schedule: self.schedule.unwrap_or(preset.schedule),
             evaluate_every: self.evaluate_every.unwrap_or(preset.evaluate_every),
             dropout: self.dropout.unwrap_or(preset.dropout),
             signal_scale: self
@@ -316,9 +320,13 @@ pub struct FitSettings {
     pub epochs: usize,
     /// Learning rate of Adam.
     pub learning_rate: f32,
-    /// L2 penalty, as part of the gradient.
+    /// Weight decay.
     pub weight_decay: f32,
-    /// The epoch after which the learning rate is multiplied by `decay_factor`; 0 for never.
+    /// What it changes.
+    pub optimizer: Optimizer,
+    /// How the learning rate changes.
+    pub schedule: Schedule,
+    /// Of [`Schedule::Step`]: the epoch after which the learning rate is multiplied by `decay_factor`; 0 for never.
     pub decay_at: usize,
     /// See `decay_at`.
     pub decay_factor: f32,
@@ -337,8 +345,19 @@ pub struct FitSettings {
 impl FitSettings {
     /// The learning rate of an epoch, counted from one.
     pub fn learning_rate_at(&self, epoch: usize) -> f32 {
-        let decayed = self.decay_at > 0 && epoch > self.decay_at;
-        if decayed { self.learning_rate * self.decay_factor } else { self.learning_rate }
+        self.learning_rate_within(epoch, 0, 1)
+    }
+
+    /// The learning rate of step number `batch`, counted from zero, of the `num_batches` of an epoch, counted from one.
+    pub fn learning_rate_within(&self, epoch: usize, batch: usize, num_batches: usize) -> f32 {
+        match self.schedule {
+            Schedule::Step if self.decay_at > 0 && epoch > self.decay_at => self.learning_rate * self.decay_factor,
+            Schedule::Step | Schedule::Constant => self.learning_rate,
+            Schedule::Cosine => {
+                let epochs_done = (epoch - 1) as f64 + batch as f64 / num_batches as f64;
+                (f64::from(self.learning_rate) * Schedule::cosine(epochs_done / self.epochs as f64)) as f32
+            }
+        }
     }
 
     /// Whether the model is evaluated after an epoch. Some models are never better than after the first: GAT on the links of
@@ -372,6 +391,8 @@ impl Resolved {
             epochs: self.epochs,
             learning_rate: self.learning_rate,
             weight_decay: self.weight_decay,
+            optimizer: self.optimizer,
+            schedule: self.schedule,
             decay_at: self.decay_at,
             decay_factor: self.decay_factor,
             clip_norm: self.clip_norm,

@@ -1,7 +1,9 @@
 //! What a setting is: a name, a help text, a default, and how its value is written. [`settings!`] makes `Config`, which may
 //! leave choices open, and `Resolved`, in which all are made, from one declaration of each setting.
 
+use super::adam::Optimizer;
 use super::config::{NodeFeatures, Protocol};
+use super::schedule::Schedule;
 use crate::error::Error;
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
@@ -183,6 +185,8 @@ named_settings!(
     Masking,
     Proximities,
     NodeTable,
+    Optimizer,
+    Schedule,
     TestEdges,
     SameLabelPairs
 );
