@@ -2,8 +2,8 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::model::{Architecture, Dimensions};
 use crate::model::catalog::Hyperparameters;
+use crate::model::{Architecture, Dimensions};
 use crate::task::Split;
 use crate::train::preset::Preset;
 use crate::train::{self, Checkpoint, Config, Job, Observer, Resolved, Silent};

@@ -90,14 +90,18 @@ pub const MODELS: &[CatalogModel] = &[
         let gin = Gin { layers: h.layers() };
         model([features().linear(h).l2_normalize(), signal().through(gin)]).head(Head::Linear)
     }),
-    row("smp-proximity", "walk proximities of several lengths, degrees and features of both nodes under one pair head", |h| {
-        let structure = [PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
-        match h.has_features {
-            true => model([features().through(HopMixture::new(h.hops, INPUT_DROPOUT))])
-                .pair_sources([&structure[..], &[PairSource::Similarities]].concat()),
-            false => model([]).pair_sources(structure.to_vec()),
-        }
-    }),
+    row(
+        "smp-proximity",
+        "walk proximities of several lengths, degrees and features of both nodes under one pair head",
+        |h| {
+            let structure = [PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
+            match h.has_features {
+                true => model([features().through(HopMixture::new(h.hops, INPUT_DROPOUT))])
+                    .pair_sources([&structure[..], &[PairSource::Similarities]].concat()),
+                false => model([]).pair_sources(structure.to_vec()),
+            }
+        },
+    ),
     row("sgc", "Ã^K F W + b: what a node is, not where", |h| model([features().linear(h)])),
     row("gcn", "graph convolutions over F: what a node is, not where", |h| model([features().gcn(h)])),
     row("gat", "attention over neighbours: what a node is, not where", |h| {

@@ -89,11 +89,8 @@ impl Model {
     /// What is known of every pair.
     pub(crate) fn raw_pair_scalars(&self, view: &View, pairs: &[[u32; 2]]) -> Matrix {
         let shape = self.shape();
-        let settings = PairSettings {
-            proximities: shape.proximities,
-            signal: shape.signal,
-            signal_dim: shape.signal_dim,
-        };
+        let settings =
+            PairSettings { proximities: shape.proximities, signal: shape.signal, signal_dim: shape.signal_dim };
         let features = self.weights.get(PROJECTION).map(|projection| projected(&view.features, &projection.value));
         pair_scalars(&self.architecture().pair_sources, &settings, view, features.as_ref(), self.seeds(), pairs)
     }
@@ -167,7 +164,9 @@ fn projected(features: &Features, projection: &Matrix) -> Matrix {
                     let x = matrix.row(first + at);
                     let square: f32 = x.iter().map(|value| value * value).sum();
                     let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-                    x.iter().enumerate().for_each(|(column, value)| add_scaled(row, scale * value, projection.row(column)));
+                    x.iter()
+                        .enumerate()
+                        .for_each(|(column, value)| add_scaled(row, scale * value, projection.row(column)));
                 }
                 Features::Constant(_) => row.copy_from_slice(projection.row(0)),
             }

@@ -61,13 +61,7 @@ pub(super) trait Objective: Sized {
     fn loss(&mut self, step: Step, part: &Part<Self::Training>, recording: &mut Recording, model: &mut Model) -> f64;
 
     /// The metric of one part, given the representations. What does not change between epochs may be kept under its name.
-    fn metric(
-        &mut self,
-        name: PartName,
-        part: &Part<Self::Evaluation>,
-        h: &Matrix,
-        model: &Model,
-    ) -> Result<f64>;
+    fn metric(&mut self, name: PartName, part: &Part<Self::Evaluation>, h: &Matrix, model: &Model) -> Result<f64>;
 }
 
 /// Training parts that do not see their own answers.

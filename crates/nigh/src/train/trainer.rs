@@ -106,8 +106,11 @@ impl<O: Objective> Trainer<O> {
                 (Adam::new(&model.weights), 0, None, Vec::new())
             }
         };
-        let masked = O::mask(&parts.train, &fit, model.seeds(), epoch + 1)
-            .map(|masked| MaskedParts { parts: masked, whole: parts.train.clone(), recorded: None });
+        let masked = O::mask(&parts.train, &fit, model.seeds(), epoch + 1).map(|masked| MaskedParts {
+            parts: masked,
+            whole: parts.train.clone(),
+            recorded: None,
+        });
         let train = masked.as_ref().map_or(&parts.train, |masked| &masked.parts);
         let mut progress = |done, total| observer.pretrain(done, total);
         let objective = O::new(metric, &fit, &mut model, train, &mut progress)?;
