@@ -179,8 +179,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct Reproduce {
-    /// Name of a table, `all`, or a TOML file
-    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::tables_or_all), hide_possible_values = true)]
+    /// Name of a table, `all` of the paper, `beyond`, or a TOML file
+    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::all_tables_or_all), hide_possible_values = true)]
     pub table: String,
 
     /// Run only these datasets and models, separated by commas
@@ -211,7 +211,9 @@ pub struct Reproduce {
 const RESULTS: &str = "experiments/results";
 
 fn reproduce_notes() -> String {
-    format!("{}\n\n{REPRODUCE_NOTES}", wrapped("Tables:", &suggestions::tables(), 95))
+    let paper = wrapped("Tables:", &suggestions::tables(), 95);
+    let beyond = wrapped("Beyond the paper, beside what others printed:", &suggestions::tables_beyond(), 95);
+    format!("{paper}\n{beyond}\n\n{REPRODUCE_NOTES}")
 }
 
 /// Words with commas between them, in lines of at most `width` characters.
@@ -240,8 +242,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Name of a table, or a TOML file [default: all tables of the paper]
-    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::tables), hide_possible_values = true)]
+    /// Name of a table, `beyond`, or a TOML file [default: all tables of the paper]
+    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::all_tables), hide_possible_values = true)]
     pub table: Option<String>,
 
     /// text, markdown, latex, csv, html or json [default: by the extension of --out, or text]

@@ -15,7 +15,7 @@ use crate::tape::{WeightAccess, Weights};
 named! {
     /// What a pair head may know of a pair.
     pub enum PairSource, "source of pairs" {
-        /// Walk proximities `(M^k)_ij` of lengths 2 to 6, `M = D^-1/2 A D^-1/2`: three scales of each.
+        /// Walk proximities `(M^k)_ij` of lengths 2 to `longest-walk`, `M = D^-1/2 A D^-1/2`: three scales of each.
         Walks = "walks",
         /// The degrees of both nodes and of their neighbours.
         Degrees = "degrees",
@@ -30,10 +30,10 @@ named! {
 const SIMILARITIES: [[usize; 2]; 5] = [[0, 0], [1, 1], [2, 2], [0, 1], [1, 2]];
 
 impl PairSource {
-    /// How many numbers it gives for a pair.
-    pub fn width(self) -> usize {
+    /// How many numbers it gives for a pair, with walks up to a length.
+    pub fn width(self, longest_walk: usize) -> usize {
         match self {
-            PairSource::Walks => 3 * walks::LENGTHS.len(),
+            PairSource::Walks => 3 * walks::lengths(longest_walk).count(),
             PairSource::Degrees => 7,
             PairSource::SharedNeighbours => 3,
             PairSource::Similarities => SIMILARITIES.len(),
@@ -55,8 +55,7 @@ const PROJECTED: usize = 256;
 const MOST: f32 = 5.0;
 
 /// Declares what is known of pairs from the training: zero until it is learnt.
-pub(super) fn declare(sources: &[PairSource], num_features: usize, weights: &mut WeightAccess<'_>) {
-    let width = sources.iter().map(|source| source.width()).sum();
+pub(super) fn declare(sources: &[PairSource], width: usize, num_features: usize, weights: &mut WeightAccess<'_>) {
     if width > 0 {
         weights.frozen(MEAN, [1, width]);
         weights.frozen(SCALE, [1, width]);
@@ -72,6 +71,8 @@ pub(super) fn declare(sources: &[PairSource], num_features: usize, weights: &mut
 pub struct PairSettings {
     /// Exact walks, or estimated ones.
     pub proximities: Proximities,
+    /// The length of the longest walks.
+    pub longest_walk: usize,
     /// Distribution of `E`, for estimates.
     pub signal: Signal,
     /// `d`, for estimates.
@@ -89,10 +90,19 @@ impl Model {
     /// What is known of every pair.
     pub(crate) fn raw_pair_scalars(&self, view: &View, pairs: &[[u32; 2]]) -> Matrix {
         let shape = self.shape();
-        let settings =
-            PairSettings { proximities: shape.proximities, signal: shape.signal, signal_dim: shape.signal_dim };
-        let features = self.weights.get(PROJECTION).map(|projection| projected(&view.features, &projection.value));
+        let settings = PairSettings {
+            proximities: shape.proximities,
+            longest_walk: shape.longest_walk,
+            signal: shape.signal,
+            signal_dim: shape.signal_dim,
+        };
+        let features = self.compared_features(view);
         pair_scalars(&self.architecture().pair_sources, &settings, view, features.as_ref(), self.seeds(), pairs)
+    }
+
+    /// The columns of the features that are compared, if the model compares any.
+    pub(super) fn compared_features(&self, view: &View) -> Option<Matrix> {
+        self.weights.get(PROJECTION).map(|projection| projected(&view.features, &projection.value))
     }
 
     /// Learns means and scales from the numbers of training pairs: a mean of zero and a deviation of one, both kinds of pairs
@@ -164,9 +174,7 @@ fn projected(features: &Features, projection: &Matrix) -> Matrix {
                     let x = matrix.row(first + at);
                     let square: f32 = x.iter().map(|value| value * value).sum();
                     let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-                    x.iter()
-                        .enumerate()
-                        .for_each(|(column, value)| add_scaled(row, scale * value, projection.row(column)));
+                    x.iter().enumerate().for_each(|(column, value)| add_scaled(row, scale * value, projection.row(column)));
                 }
                 Features::Constant(_) => row.copy_from_slice(projection.row(0)),
             }
@@ -185,7 +193,8 @@ pub(crate) fn pair_scalars(
     seeds: Seeds,
     pairs: &[[u32; 2]],
 ) -> Matrix {
-    let mut scalars = Matrix::zeros(pairs.len(), sources.iter().map(|source| source.width()).sum());
+    let width = sources.iter().map(|source| source.width(settings.longest_walk)).sum();
+    let mut scalars = Matrix::zeros(pairs.len(), width);
     let mut left = 0;
     for &source in sources {
         let part = match source {
@@ -209,15 +218,16 @@ fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, pairs: &[[u3
     let operator = Operator::walk(graph.clone());
     let stream = seeds.stream(Purpose::Signal, &[view.graph]);
     let signal = (settings.signal, stream, &view.addresses[..], settings.signal_dim);
-    let HopProducts { pairs: products, squares } = walk_products(&operator, settings.proximities, signal, pairs);
+    let HopProducts { pairs: products, squares } =
+        walk_products(&operator, settings.proximities, settings.longest_walk, signal, pairs);
     let ends = 2.0 * graph.num_edges() as f32;
-    let width = PairSource::Walks.width();
+    let width = PairSource::Walks.width(settings.longest_walk);
     let mut scalars = Matrix::zeros(pairs.len(), width);
     for_row_blocks(scalars.data_mut(), width, 16 * width, |first, rows| {
         for (at, row) in rows.chunks_exact_mut(width).enumerate() {
             let [i, j] = pairs[first + at].map(|node| node as usize);
             let root = (graph.degree(i).max(1) as f32 * graph.degree(j).max(1) as f32).sqrt();
-            let of_lengths = products.row(first + at).iter().zip(walks::LENGTHS);
+            let of_lengths = products.row(first + at).iter().zip(walks::lengths(settings.longest_walk));
             for ((&p, length), out) in of_lengths.zip(row.chunks_exact_mut(3)) {
                 // An estimate may fall below zero.
                 let p = p.max(0.0);
@@ -245,7 +255,7 @@ fn degree_scalars(graph: &Graph, pairs: &[[u32; 2]]) -> Matrix {
         let [(a, b), (c, d)] = [&logs, &means].map(|of| (of[i as usize], of[j as usize]));
         [a + b, (a - b).abs(), a.min(b), a * b, c + d, (c - d).abs(), c.min(d)]
     };
-    Matrix::from_data(pairs.len(), PairSource::Degrees.width(), pairs.iter().flat_map(row).collect())
+    Matrix::from_data(pairs.len(), 7, pairs.iter().flat_map(row).collect())
 }
 
 fn shared_neighbours(view: &View, pairs: &[[u32; 2]]) -> Matrix {

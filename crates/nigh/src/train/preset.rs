@@ -3,7 +3,8 @@
 
 use super::Config;
 use crate::error::Result;
-use crate::model::{Dimensions, catalog};
+use crate::model::catalog::{self, NodeTable};
+use crate::model::Dimensions;
 use crate::names::Auto;
 use crate::task::Masking;
 
@@ -23,6 +24,7 @@ pub(crate) struct Preset {
     pub evaluate_every: usize,
     pub mask_training_pairs: Masking,
     pub negatives_per_positive: usize,
+    pub node_table: NodeTable,
 }
 
 impl Preset {
@@ -40,6 +42,7 @@ impl Preset {
         evaluate_every: 5,
         mask_training_pairs: Masking::None,
         negatives_per_positive: 1,
+        node_table: NodeTable::None,
     };
 
     /// Links by `smp-proximity` in graphs without features: a small head over a few dozen numbers.
@@ -63,16 +66,34 @@ impl Preset {
         dropout: 0.5,
         epochs: 40,
         learning_rate: 0.004,
-        batch_size: Some(1024),
+        batch_size: Some(4096),
         negatives_per_positive: 1,
         ..Preset::PROXIMITY
     };
+
+    /// Links by `smp-proximity` in graphs without features where every node has many edges to learn from.
+    const PROXIMITY_WITH_TABLE: Preset = Preset {
+        width: 128,
+        dropout: 0.2,
+        epochs: 20,
+        learning_rate: 0.005,
+        batch_size: Some(1 << 15),
+        negatives_per_positive: 1,
+        node_table: NodeTable::Learnt,
+        ..Preset::PROXIMITY
+    };
+
+    /// Edges per node on average from which a row of its own is learnt for every node.
+    const EDGES_FOR_A_ROW: usize = 100;
 
     /// What a model of the catalog brings along.
     pub fn of(model: &str, dimensions: Dimensions) -> Result<Preset> {
         let row = catalog::find(model)?;
         Ok(match row.name {
             "smp-proximity" if dimensions.features > 0 => Preset::PROXIMITY_WITH_FEATURES,
+            "smp-proximity" if 2 * dimensions.edges >= Preset::EDGES_FOR_A_ROW * dimensions.nodes => {
+                Preset::PROXIMITY_WITH_TABLE
+            }
             "smp-proximity" => Preset::PROXIMITY,
             _ => Preset { dropout: row.dropout, ..Preset::PAPER },
         })

@@ -225,9 +225,14 @@ impl<O: Objective> Trainer<O> {
         }
     }
 
-    /// The best epoch, and every evaluation.
-    pub fn finish(self) -> (Best, Vec<Evaluation>) {
-        (self.best.expect("the first epoch is always evaluated"), self.curve)
+    /// The best epoch, every evaluation, and how well the cosines of vectors agree with answers.
+    pub fn finish(self) -> Result<(Best, Vec<Evaluation>, Option<f64>)> {
+        let Trainer { mut model, parts, curve, best, .. } = self;
+        let mut best = best.expect("the first epoch is always evaluated");
+        model.weights.set_values(best.weights);
+        let agreement = O::finish(&mut model, &parts, best.epoch as u64)?;
+        best.weights = model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
+        Ok((best, curve, agreement))
     }
 }
 
