@@ -37,7 +37,7 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < names < seeds < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report
+//! Layers: display < error < names < seeds < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report < tune
 
 pub mod dataset;
 pub mod display;
@@ -52,6 +52,7 @@ pub mod tape;
 pub mod task;
 pub mod train;
 pub mod trained;
+pub mod tune;
 
 mod error;
 mod linalg;

@@ -33,6 +33,8 @@ pub enum Purpose {
     Guess,
     /// Which training pairs are hidden together.
     Masking,
+    /// Candidates of a search for settings.
+    Tune,
 }
 
 /// The root of all randomness of one run.

@@ -30,11 +30,16 @@ fn decoupled_weight_decay_under_a_cosine_schedule_is_that_of_pytorch() {
     let case = fixture("adamw");
     let number = |name: &str| case[name].as_f64().unwrap() as f32;
     let (gradients, rates) = (rows(&case["gradients"]), row(&case["rates"]));
-    let config = Config { epochs: gradients.len(), learning_rate: number("learning_rate"), ..Config::default() };
+    let config = Config {
+        model: "smp-linear".into(),
+        epochs: gradients.len().into(),
+        learning_rate: number("learning_rate").into(),
+        ..Config::default()
+    };
     let resolved = config.resolve(&Dataset::built_in("communities").unwrap()).unwrap();
     let mut fit = resolved.fit();
-    assert_eq!((fit.schedule, fit.decay), (Schedule::Step, Optimizer::Adam), "the paper's");
-    (fit.schedule, fit.decay) = (Schedule::Cosine, Optimizer::AdamW);
+    assert_eq!((fit.schedule, fit.optimizer), (Schedule::Step, Optimizer::Adam), "the paper's");
+    (fit.schedule, fit.optimizer) = (Schedule::Cosine, Optimizer::AdamW);
     let mut weights = Weights::new(Seeds::new(0));
     weights.declare("w", Matrix::from_rows(&[row(&case["start"])]));
     let mut adam = Adam::new(&weights);
@@ -42,14 +47,21 @@ fn decoupled_weight_decay_under_a_cosine_schedule_is_that_of_pytorch() {
         let rate = fit.learning_rate_at(at + 1);
         assert_near(&[rate], &rates[at..=at], "rate");
         weights.entries_mut()[0].gradient = Matrix::from_rows(&[gradient]);
-        adam.step_with(&mut weights, rate, number("weight_decay"), fit.decay);
+        adam.step_with(&mut weights, rate, number("weight_decay"), fit.optimizer);
         assert_near(weights.entries()[0].value.data(), &expected, &format!("step {at}"));
     }
 }
 
 #[test]
 fn a_schedule_moves_with_every_batch_and_keeps_to_its_epochs() {
-    let config = Config { epochs: 10, decay_at: 4, decay_factor: 0.1, learning_rate: 0.01, ..Config::default() };
+    let config = Config {
+        model: "smp-linear".into(),
+        epochs: 10.into(),
+        decay_at: 4.into(),
+        decay_factor: 0.1,
+        learning_rate: 0.01.into(),
+        ..Config::default()
+    };
     let resolved = config.resolve(&Dataset::built_in("communities").unwrap()).unwrap();
     let mut fit = resolved.fit();
     let rates = |fit: &nigh::train::FitSettings| (1..=10).map(|epoch| fit.learning_rate_at(epoch)).collect::<Vec<_>>();

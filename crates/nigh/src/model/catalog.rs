@@ -104,18 +104,22 @@ pub const MODELS: &[CatalogModel] = &[
         let gin = Gin { layers: h.layers() };
         model([features().linear(h).l2_normalize(), signal().through(gin)]).head(Head::Linear)
     }),
-    row("smp-proximity", "walk proximities of several lengths, degrees and features of both nodes under one pair head", |h| {
-        let mut sources = vec![PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
-        let mut branches = Vec::new();
-        if h.has_features {
-            sources.push(PairSource::Similarities);
-            branches.push(features().through(HopMixture::new(h.hops, INPUT_DROPOUT)));
-        }
-        if h.node_table == NodeTable::Learnt {
-            branches.push(ids().through(HopMixture::table(h.hops)));
-        }
-        Architecture { branches, pair_sources: sources, ..model([]) }
-    }),
+    row(
+        "smp-proximity",
+        "walk proximities of several lengths, degrees and features of both nodes under one pair head",
+        |h| {
+            let mut sources = vec![PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
+            let mut branches = Vec::new();
+            if h.has_features {
+                sources.push(PairSource::Similarities);
+                branches.push(features().through(HopMixture::new(h.hops, INPUT_DROPOUT)));
+            }
+            if h.node_table == NodeTable::Learnt {
+                branches.push(ids().through(HopMixture::table(h.hops)));
+            }
+            Architecture { branches, pair_sources: sources, ..model([]) }
+        },
+    ),
     row("sgc", "Ã^K F W + b: what a node is, not where", |h| model([features().linear(h)])),
     row("gcn", "graph convolutions over F: what a node is, not where", |h| model([features().gcn(h)])),
     row("gat", "attention over neighbours: what a node is, not where", |h| {

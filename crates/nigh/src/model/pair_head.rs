@@ -203,7 +203,10 @@ mod tests {
                 };
                 let difference = (moved(1e-2) - moved(-1e-2)) / 2e-2;
                 let error = (f64::from(expected) - difference).abs();
-                assert!(error < 5e-3 * difference.abs().max(0.2), "weight {at}, entry {entry}: {expected} {difference}");
+                assert!(
+                    error < 5e-3 * difference.abs().max(0.2),
+                    "weight {at}, entry {entry}: {expected} {difference}"
+                );
                 compared += usize::from(expected != 0.0);
             }
         }

@@ -261,7 +261,8 @@ mod tests {
         let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (i..18).map(move |j| [i, j])).collect();
         let addresses: Vec<u32> = (0..18).collect();
         let stream = Seeds::new(3).stream(Purpose::Signal, &[0]);
-        let exact = walk_products(&operator, Proximities::Exact, 6, (Signal::Gaussian, stream, &addresses, 1), &pairs).pairs;
+        let exact =
+            walk_products(&operator, Proximities::Exact, 6, (Signal::Gaussian, stream, &addresses, 1), &pairs).pairs;
         let error = |dim: usize| {
             let signal = (Signal::Gaussian, stream, &addresses[..], dim);
             let found = walk_products(&operator, Proximities::Estimated, 6, signal, &pairs).pairs;

@@ -79,11 +79,8 @@ fn fixed(
             Task::LinkPrediction.view_of(sample, graph.into(), 0)?.into()
         }
     };
-    let parts = GraphParts {
-        train,
-        valid: Part { view, question: valid },
-        test: Part { view: test_view, question: test },
-    };
+    let parts =
+        GraphParts { train, valid: Part { view, question: valid }, test: Part { view: test_view, question: test } };
     check_cost(&parts).map_err(|wrong| problem(dataset, 0, wrong))?;
     let GraphParts { train, valid, test } = parts;
     Ok(PairParts { train: vec![train], valid: vec![valid], test: Some(vec![test]) })

@@ -194,7 +194,14 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
     let mut model = job.build(ended.runs[best].seed)?;
     model.weights.set_values(ended.best_weights);
     let millis_per_epoch = (started.elapsed() - not_training).as_secs_f64() * 1e3 / epochs_run.max(1) as f64;
-    Ok(Outcome { best, model, millis_per_epoch, storage_error: storage_error(job), proximity_error: proximity_error(job), runs: ended.runs })
+    Ok(Outcome {
+        best,
+        model,
+        millis_per_epoch,
+        storage_error: storage_error(job),
+        proximity_error: proximity_error(job),
+        runs: ended.runs,
+    })
 }
 
 /// One repeat before it is run.
@@ -242,7 +249,8 @@ fn fit_repeat<O: Objective>(
     }
     let (best, curve, agreement) = trainer.finish()?;
     let Best { epoch: best_epoch, valid, test, weights } = best;
-    let run = Run { seed, test, valid, best_epoch, split: digest, curve, connected: None, few_negatives: None, agreement };
+    let run =
+        Run { seed, test, valid, best_epoch, split: digest, curve, connected: None, few_negatives: None, agreement };
     Ok(FinishedRepeat { run, weights, epochs_run, flow })
 }
 

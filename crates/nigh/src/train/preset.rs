@@ -1,12 +1,12 @@
 //! What a model brings along where the user leaves a choice open: its widths and its schedule. The paper's models bring the
 //! settings of its appendix.
 
+use super::Config;
 use super::adam::Optimizer;
 use super::schedule::Schedule;
-use super::Config;
 use crate::error::Result;
-use crate::model::catalog::{self, NodeTable};
 use crate::model::Dimensions;
+use crate::model::catalog::{self, NodeTable};
 use crate::names::Auto;
 use crate::task::Masking;
 
