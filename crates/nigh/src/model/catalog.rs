@@ -151,6 +151,9 @@ pub const MODELS: &[CatalogModel] = &[
     row("resource-allocation", "untrained: shared neighbours, each shared among its own", |_| {
         heuristic(Heuristic::ResourceAllocation)
     }),
+    row("preferential-attachment", "untrained: the product of both degrees", |_| {
+        heuristic(Heuristic::PreferentialAttachment)
+    }),
     row("katz", "untrained: walks between two nodes, short ones count more", |_| heuristic(Heuristic::Katz)),
 ];
 

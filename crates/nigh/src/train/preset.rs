@@ -94,6 +94,9 @@ impl Preset {
     /// Edges per node on average from which a row of its own is learnt for every node.
     const EDGES_FOR_A_ROW: usize = 100;
 
+    /// Models with settings of their own.
+    const BEYOND_THE_PAPER: [&str; 2] = ["smp-proximity", "smp-gated"];
+
     /// What a model of the catalog brings along.
     pub fn of(model: &str, dimensions: Dimensions) -> Result<Preset> {
         let row = catalog::find(model)?;
@@ -111,6 +114,9 @@ impl Preset {
 impl Config {
     /// Leaves every choice open that is made as the paper has it: for the paper's models, either says the same.
     pub(crate) fn leave_open_what_the_paper_has(&mut self) {
+        if matches!(&self.model, Auto::Is(model) if Preset::BEYOND_THE_PAPER.contains(&model.as_str())) {
+            return;
+        }
         fn open<T: PartialEq>(choice: &mut Auto<T>, paper: T) {
             if *choice == Auto::Is(paper) {
                 *choice = Auto::Auto;
