@@ -12,7 +12,7 @@
 //! use nigh::{Config, Dataset};
 //!
 //! let dataset = Dataset::built_in("communities")?;
-//! let config = Config { epochs: 9.into(), repeats: 1, ..Config::default() };
+//! let config = Config { model: "smp-linear".into(), epochs: 9.into(), repeats: 1, ..Config::default() };
 //! let search = Search::new(&dataset, config)?.candidates(10)?;
 //! let trials = search.run(None, &mut ())?;
 //! let best = search.best(&trials).expect("the defaults at least");
@@ -369,7 +369,7 @@ mod tests {
     }
 
     fn config() -> Config {
-        Config { epochs: 9.into(), repeats: 2, ..Config::default() }
+        Config { model: "smp-linear".into(), epochs: 9.into(), repeats: 2, ..Config::default() }
     }
 
     fn without_times(trials: &[Trial]) -> Vec<Trial> {
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn candidates_follow_from_seed_and_number_and_keep_what_the_user_set() {
         let dataset = dataset();
-        let config = Config { hops: 3.into(), ..Config::default() };
+        let config = Config { model: "smp-linear".into(), hops: 3.into(), ..Config::default() };
         let search = |seed: u64, count: usize| {
             let config = Config { seed, ..config.clone() };
             Search::new(&dataset, config).unwrap().candidates(count).unwrap().all_candidates().to_vec()
