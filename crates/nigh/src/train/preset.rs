@@ -83,9 +83,10 @@ impl Preset {
     const PROXIMITY_WITH_TABLE: Preset = Preset {
         width: 128,
         dropout: 0.2,
-        epochs: 20,
-        learning_rate: 0.005,
-        batch_size: Some(1 << 15),
+        epochs: 60,
+        learning_rate: 0.01,
+        batch_size: Some(1 << 16),
+        mask_training_pairs: Masking::Batch,
         negatives_per_positive: 1,
         node_table: NodeTable::Learnt,
         ..Preset::PROXIMITY

@@ -313,6 +313,9 @@ struct Judging {
 /// Negatives per positive of HeaRT.
 const HEART_NEGATIVES: f32 = 500.0;
 
+/// Pairs from which a head over a few dozen numbers is learnt: more of them change nothing.
+const PAIRS_FOR_A_HEAD: usize = 300_000;
+
 /// How weights are fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitSettings {
@@ -340,6 +343,8 @@ pub struct FitSettings {
     pub masking: Masking,
     /// Negative pairs per positive pair.
     pub negatives_per_positive: usize,
+    /// Masked positive pairs of one graph in an epoch, at most.
+    pub asked_pairs: usize,
 }
 
 impl FitSettings {
@@ -400,6 +405,11 @@ impl Resolved {
             evaluate_every: self.evaluate_every,
             masking: self.mask_training_pairs,
             negatives_per_positive: self.negatives_per_positive,
+            asked_pairs: match (self.decoder, self.node_table) {
+                (Decoder::Proximity, NodeTable::None) => PAIRS_FOR_A_HEAD,
+                // What belongs to a node is learnt from its own pairs.
+                _ => usize::MAX,
+            },
         }
     }
 
