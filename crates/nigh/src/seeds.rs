@@ -44,6 +44,9 @@ pub struct Seeds {
 }
 
 impl Seeds {
+    /// The root of what draws nothing.
+    pub(crate) const ZERO: Seeds = Seeds { root: 0 };
+
     /// All streams that follow from `root`.
     pub fn new(root: u64) -> Seeds {
         Seeds { root }

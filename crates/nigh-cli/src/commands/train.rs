@@ -8,7 +8,8 @@ use anyhow::{Result, anyhow};
 use nigh::display::{percent, pluralize};
 use nigh::experiment::Peak;
 use nigh::report::aligned_table::AlignedTable;
-use nigh::{Checkpoint, Config, Dataset, Error, Storage, Trained, Training};
+use nigh::train::mean_and_std;
+use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Proximities, Storage, Trained, Training};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,10 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     }
     let dataset = load(&options.data, quiet)?;
     let training = Training::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error))?;
+    let chosen = settings.config.chosen_model();
+    if let Some(reason) = chosen.reason {
+        print_notes(&[format!("model {}: {reason}; `--model` takes another", chosen.name)], quiet);
+    }
     let checkpoint = match &out {
         Some(out) => Some(checkpoint(out, options)?),
         None => None,
@@ -158,6 +163,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
             json!({
                 "seed": run.seed, "test": run.test, "valid": run.valid, "best_epoch": run.best_epoch,
                 "split": run.split, "connected": run.connected, "few_negatives": run.few_negatives,
+                "agreement": run.agreement,
             })
         })
         .collect();
@@ -175,6 +181,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         "num_nodes": dataset.num_nodes(),
         "num_edges": dataset.num_edges(),
         "storage_error": summary.storage_error,
+        "proximity_error": summary.proximity_error,
         "num_parameters": trained.num_parameters(),
         "config": config,
         "out": out.map(|out| out.display().to_string()),
@@ -205,9 +212,30 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
             percent(figure.negatives),
         ),
     };
+    let knows_pairs = config.decoder == Decoder::Proximity;
+    let proximities = match (knows_pairs, config.proximities, summary.proximity_error) {
+        (false, ..) => String::new(),
+        (_, Proximities::Exact, _) => {
+            "walk proximities: exact, since counting walks says that they are few\n".to_string()
+        }
+        (_, Proximities::Estimated, error) => {
+            let error = error.map_or("with no promise at this width".to_string(), |error| {
+                format!("within {error:.2} for 95 of 100 pairs (Theorem 2)")
+            });
+            format!("walk proximities: estimated from E, d = {}, {error}\n", config.signal_dim)
+        }
+    };
+    let agreements: Vec<f64> = summary.repeats.iter().filter_map(|run| run.agreement).collect();
+    let agreement = match agreements.is_empty() {
+        true => String::new(),
+        false => format!(
+            "vectors of `nigh embed`: the rank correlation of their cosines and the scores of test pairs is {:.2}\n",
+            mean_and_std(&agreements).0
+        ),
+    };
     format!(
-        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}\n\
-         {table}\n{} {} ± {} %\n{connected}",
+        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}{proximities}\n\
+         {table}\n{} {} ± {} %\n{connected}{agreement}",
         config.model,
         dataset.name,
         config.task,

@@ -4,6 +4,7 @@ use super::{Architecture, Branch, Head, Heuristic, PairSource};
 use crate::encoder::{Encoder, Gat, Gcn, Gin, HopMixture, Layers, Linear, PGnn, Propagated, Sage, SkipGram, Table};
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
+use crate::names::named;
 use crate::source::{Node2Vec, Source};
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub struct Hyperparameters {
     pub walks: Node2Vec,
     /// Whether nodes have features, which leave out branches if not.
     pub has_features: bool,
+    /// Whether nodes have learnt rows of their own.
+    pub node_table: NodeTable,
 }
 
 impl Default for Hyperparameters {
@@ -49,6 +52,7 @@ impl Default for Hyperparameters {
             signal_dim: 32,
             walks: Node2Vec::default(),
             has_features: true,
+            node_table: NodeTable::None,
         }
     }
 }
@@ -60,6 +64,16 @@ impl Hyperparameters {
 
     fn mlp(&self) -> Head {
         Head::Mlp { hidden: self.width, dropout: self.dropout }
+    }
+}
+
+named! {
+    /// Whether every node has a row of numbers that is learnt for it, beside what it has in common with others.
+    pub enum NodeTable, "kind of node table" {
+        /// It has not: nothing that is learnt belongs to a single node.
+        None = "none",
+        /// It has, and messages pass about it.
+        Learnt = "learnt",
     }
 }
 
@@ -90,14 +104,22 @@ pub const MODELS: &[CatalogModel] = &[
         let gin = Gin { layers: h.layers() };
         model([features().linear(h).l2_normalize(), signal().through(gin)]).head(Head::Linear)
     }),
-    row("smp-proximity", "walk proximities of several lengths, degrees and features of both nodes under one pair head", |h| {
-        let structure = [PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
-        match h.has_features {
-            true => model([features().through(HopMixture::new(h.hops, INPUT_DROPOUT))])
-                .pair_sources([&structure[..], &[PairSource::Similarities]].concat()),
-            false => model([]).pair_sources(structure.to_vec()),
-        }
-    }),
+    row(
+        "smp-proximity",
+        "walk proximities of several lengths, degrees and features of both nodes under one pair head",
+        |h| {
+            let mut sources = vec![PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
+            let mut branches = Vec::new();
+            if h.has_features {
+                sources.push(PairSource::Similarities);
+                branches.push(features().through(HopMixture::new(h.hops, INPUT_DROPOUT)));
+            }
+            if h.node_table == NodeTable::Learnt {
+                branches.push(ids().through(HopMixture::table(h.hops)));
+            }
+            Architecture { branches, pair_sources: sources, ..model([]) }
+        },
+    ),
     row("sgc", "Ã^K F W + b: what a node is, not where", |h| model([features().linear(h)])),
     row("gcn", "graph convolutions over F: what a node is, not where", |h| model([features().gcn(h)])),
     row("gat", "attention over neighbours: what a node is, not where", |h| {
@@ -128,6 +150,9 @@ pub const MODELS: &[CatalogModel] = &[
     row("adamic-adar", "untrained: shared neighbours, rare ones count more", |_| heuristic(Heuristic::AdamicAdar)),
     row("resource-allocation", "untrained: shared neighbours, each shared among its own", |_| {
         heuristic(Heuristic::ResourceAllocation)
+    }),
+    row("preferential-attachment", "untrained: the product of both degrees", |_| {
+        heuristic(Heuristic::PreferentialAttachment)
     }),
     row("katz", "untrained: walks between two nodes, short ones count more", |_| heuristic(Heuristic::Katz)),
 ];
@@ -179,11 +204,6 @@ fn heuristic(heuristic: Heuristic) -> Architecture {
 }
 
 impl Architecture {
-    /// With what is known of pairs.
-    pub fn pair_sources(self, pair_sources: Vec<PairSource>) -> Architecture {
-        Architecture { pair_sources, ..self }
-    }
-
     /// With `F_output`.
     pub fn head(self, head: Head) -> Architecture {
         Architecture { head, ..self }

@@ -6,6 +6,7 @@ mod head;
 mod heuristic;
 mod pair_head;
 mod pair_scalars;
+mod vectors;
 mod view;
 
 pub use decoder::{Decoder, Scoring};
@@ -106,6 +107,8 @@ pub struct Dimensions {
     pub classes: usize,
     /// Nodes of the largest graph.
     pub nodes: usize,
+    /// Edges of all graphs.
+    pub edges: usize,
 }
 
 impl Dimensions {
@@ -116,6 +119,7 @@ impl Dimensions {
             features: dataset.samples[0].features.count(),
             classes: dataset.class_names.len(),
             nodes: nodes.unwrap_or(0),
+            edges: dataset.num_edges(),
         }
     }
 }
@@ -140,6 +144,8 @@ pub struct Shape {
     pub refresh: Refresh,
     /// How walk proximities are computed.
     pub proximities: Proximities,
+    /// The length of the longest walks between pairs.
+    pub longest_walk: usize,
     /// Classes or scores.
     pub answer: Answer,
 }
@@ -156,6 +162,7 @@ impl Default for Shape {
             signal_scale: SignalScale::InverseSqrt,
             refresh: Refresh::Fixed,
             proximities: Proximities::Exact,
+            longest_walk: 6,
             answer: Answer::Scores(Scoring { decoder: Decoder::Cosine, hidden: 32, dropout: 0.5 }),
         }
     }
@@ -203,9 +210,11 @@ impl Model {
         let view = View::empty(shape.num_features);
         let width = record(&architecture, &shape, seeds, access.reborrow(), &view).output.width();
         if let Answer::Scores(scoring) = shape.answer {
-            scoring.record(&mut access, width, num_pair_scalars(&architecture));
+            scoring.record(&mut access, width, num_pair_scalars(&architecture, &shape));
         }
-        pair_scalars::declare(&architecture.pair_sources, shape.num_features, &mut access);
+        let num_scalars = num_pair_scalars(&architecture, &shape);
+        pair_scalars::declare(&architecture.pair_sources, num_scalars, shape.num_features, &mut access);
+        vectors::declare(&architecture.pair_sources, &mut access);
         Ok(Model { architecture, shape, seeds, representation_width: width, weights })
     }
 
@@ -245,7 +254,7 @@ impl Model {
 
     /// How many numbers are known of a pair.
     pub(crate) fn num_pair_scalars(&self) -> usize {
-        num_pair_scalars(&self.architecture)
+        num_pair_scalars(&self.architecture, &self.shape)
     }
 
     /// Records the framework equation over one graph.
@@ -263,8 +272,8 @@ impl Model {
     }
 }
 
-fn num_pair_scalars(architecture: &Architecture) -> usize {
-    architecture.pair_sources.iter().map(|source| source.width()).sum()
+fn num_pair_scalars(architecture: &Architecture, shape: &Shape) -> usize {
+    architecture.pair_sources.iter().map(|source| source.width(shape.longest_walk)).sum()
 }
 
 /// The framework equation over one graph. Weights are declared or looked up.

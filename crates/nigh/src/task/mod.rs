@@ -9,7 +9,7 @@ mod pairwise;
 mod ranking;
 mod reconstruction;
 
-pub use link_prediction::{GraphParts, hold_out};
+pub use link_prediction::{GraphParts, TestEdges, hold_out};
 pub use masking::{Masking, mask};
 pub use negatives::{EvaluationNegatives, Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
@@ -221,6 +221,8 @@ pub struct SplitSettings {
     pub evaluation_negatives: EvaluationNegatives,
     /// Negatives per positive in validation and test.
     pub negative_ratios: [f32; 2],
+    /// Which edges message passing sees in the test of link prediction.
+    pub test_edges: TestEdges,
     /// Which pairs of like nodes are positives.
     pub same_label_pairs: SameLabelPairs,
 }

@@ -1,13 +1,17 @@
 //! Every setting, with its default and range. What `auto` means for a model is in `preset.rs`: the paper's appendix for its models.
 
+use super::adam::Optimizer;
+use super::schedule::Schedule;
 use super::setting::{self, Setting, settings};
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
+use crate::model::catalog::NodeTable;
 use crate::model::{Decoder, catalog};
 use crate::names::{Auto, named};
+use crate::source::walks::MAX_LENGTH;
 use crate::source::{Node2Vec, Proximities, Refresh, Signal, SignalScale};
-use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task, TestEdges};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -86,6 +90,12 @@ settings! {
     learning_rate: [f32], "LR";
     /// Penalty on the weights: `auto` (by model; 0.0005 for the paper's) or a number
     weight_decay: [f32], "WD";
+    /// `adam` (the penalty is part of the gradient), `adamw` (it shrinks the weights themselves) or `auto` (by model; adam for the
+    /// paper's)
+    optimizer: [Optimizer], "NAME";
+    /// Learning rate over the epochs: `step` (see `decay-at`), `cosine` (to zero at the last epoch), `constant` or `auto` (by model;
+    /// step for the paper's)
+    schedule: [Schedule], "SCHEDULE";
     /// Epoch after which the learning rate is multiplied by `decay-factor`, 0 for never; `auto` (by model; 200 for the
     /// paper's) or a number
     decay_at: [usize], "N";
@@ -109,6 +119,8 @@ settings! {
     valid_fraction: [f32], "X";
     /// Fraction of edges, pairs or labelled nodes held out for the test: `auto` (0.1, or 0.2 by protocol ncn) or a number
     test_fraction: [f32], "X";
+    /// Edges that message passing sees in the test of link prediction: `training`, or `training-and-validation`
+    test_edges: {TestEdges = TestEdges::Training}, "EDGES";
     /// Training nodes per class, 0 to split by fractions
     train_per_class: [usize], "N";
     /// Validation nodes per class
@@ -132,6 +144,11 @@ settings! {
     /// Walk proximities of smp-proximity: `exact`, `estimated` from a Gaussian E of width `signal-dim`, or `auto` (exact where
     /// counting walks says that it is cheap)
     proximities: [Proximities], "KIND";
+    /// Length of the longest walks of smp-proximity, from 2 to 10: `auto` (10 where they are few, otherwise 6) or a number
+    longest_walk: [usize], "N";
+    /// Whether smp-proximity learns a row of numbers for every node: `learnt`, `none`, or `auto` (learnt in graphs without features
+    /// where nodes have a hundred edges on average)
+    node_table: [NodeTable], "KIND";
     /// Positive pairs of pairwise classification: `auto`, `all` or `sampled`
     same_label_pairs: [SameLabelPairs], "CHOICE";
 }
@@ -248,6 +265,12 @@ impl Config {
             if !(1..=most).contains(&value) {
                 return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")));
             }
+        }
+        if let Auto::Is(longest) = self.longest_walk
+            && !(2..=MAX_LENGTH).contains(&longest)
+        {
+            let problem = format!("expected a whole number from 2 to {MAX_LENGTH}");
+            return Err(Error::setting("longest-walk", longest, problem));
         }
         if let Auto::Is(dropout) = self.dropout
             && !(0.0..1.0).contains(&dropout)

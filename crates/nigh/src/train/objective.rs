@@ -48,6 +48,13 @@ pub(super) trait Objective: Sized {
         None
     }
 
+    /// What the model learns from its answers on the validation parts, once it is trained. Returns how well the cosines of its
+    /// vectors agree with its answers on the test, if it has such vectors.
+    fn finish(model: &mut Model, parts: &Parts<Self::Training, Self::Evaluation>, draw: u64) -> Result<Option<f64>> {
+        let _ = (model, parts, draw);
+        Ok(None)
+    }
+
     /// Other training parts than before.
     fn replace_parts(&mut self, train: &[Part<Self::Training>], model: &Model, epoch: usize) {
         let _ = (train, model, epoch);

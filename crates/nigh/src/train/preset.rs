@@ -2,8 +2,11 @@
 //! settings of its appendix.
 
 use super::Config;
+use super::adam::Optimizer;
+use super::schedule::Schedule;
 use crate::error::Result;
-use crate::model::{Dimensions, catalog};
+use crate::model::Dimensions;
+use crate::model::catalog::{self, NodeTable};
 use crate::names::Auto;
 use crate::task::Masking;
 
@@ -18,11 +21,14 @@ pub(crate) struct Preset {
     pub learning_rate: f32,
     pub weight_decay: f32,
     pub decay_at: usize,
+    pub optimizer: Optimizer,
+    pub schedule: Schedule,
     /// `None` leaves it to the decoder.
     pub batch_size: Option<usize>,
     pub evaluate_every: usize,
     pub mask_training_pairs: Masking,
     pub negatives_per_positive: usize,
+    pub node_table: NodeTable,
 }
 
 impl Preset {
@@ -36,21 +42,26 @@ impl Preset {
         learning_rate: 0.01,
         weight_decay: 5e-4,
         decay_at: 200,
+        optimizer: Optimizer::Adam,
+        schedule: Schedule::Step,
         batch_size: None,
         evaluate_every: 5,
         mask_training_pairs: Masking::None,
         negatives_per_positive: 1,
+        node_table: NodeTable::None,
     };
 
     /// Links by `smp-proximity` in graphs without features: a small head over a few dozen numbers.
     const PROXIMITY: Preset = Preset {
         dropout: 0.2,
         signal_dim: 256,
-        epochs: 15,
-        learning_rate: 0.003,
+        epochs: 30,
+        learning_rate: 0.006,
         weight_decay: 0.0,
         decay_at: 0,
-        batch_size: Some(512),
+        optimizer: Optimizer::AdamW,
+        schedule: Schedule::Cosine,
+        batch_size: Some(256),
         evaluate_every: 1,
         mask_training_pairs: Masking::Folds,
         negatives_per_positive: 2,
@@ -63,16 +74,37 @@ impl Preset {
         dropout: 0.5,
         epochs: 40,
         learning_rate: 0.004,
-        batch_size: Some(1024),
+        batch_size: Some(4096),
         negatives_per_positive: 1,
         ..Preset::PROXIMITY
     };
+
+    /// Links by `smp-proximity` in graphs without features where every node has many edges to learn from.
+    const PROXIMITY_WITH_TABLE: Preset = Preset {
+        width: 128,
+        dropout: 0.2,
+        epochs: 20,
+        learning_rate: 0.005,
+        batch_size: Some(1 << 15),
+        negatives_per_positive: 1,
+        node_table: NodeTable::Learnt,
+        ..Preset::PROXIMITY
+    };
+
+    /// Edges per node on average from which a row of its own is learnt for every node.
+    const EDGES_FOR_A_ROW: usize = 100;
+
+    /// Models with settings of their own.
+    const BEYOND_THE_PAPER: [&str; 2] = ["smp-proximity", "smp-gated"];
 
     /// What a model of the catalog brings along.
     pub fn of(model: &str, dimensions: Dimensions) -> Result<Preset> {
         let row = catalog::find(model)?;
         Ok(match row.name {
             "smp-proximity" if dimensions.features > 0 => Preset::PROXIMITY_WITH_FEATURES,
+            "smp-proximity" if 2 * dimensions.edges >= Preset::EDGES_FOR_A_ROW * dimensions.nodes => {
+                Preset::PROXIMITY_WITH_TABLE
+            }
             "smp-proximity" => Preset::PROXIMITY,
             _ => Preset { dropout: row.dropout, ..Preset::PAPER },
         })
@@ -82,6 +114,9 @@ impl Preset {
 impl Config {
     /// Leaves every choice open that is made as the paper has it: for the paper's models, either says the same.
     pub(crate) fn leave_open_what_the_paper_has(&mut self) {
+        if matches!(&self.model, Auto::Is(model) if Preset::BEYOND_THE_PAPER.contains(&model.as_str())) {
+            return;
+        }
         fn open<T: PartialEq>(choice: &mut Auto<T>, paper: T) {
             if *choice == Auto::Is(paper) {
                 *choice = Auto::Auto;
