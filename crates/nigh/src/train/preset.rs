@@ -75,6 +75,7 @@ impl Preset {
         epochs: 40,
         learning_rate: 0.004,
         batch_size: Some(4096),
+        evaluate_every: 2,
         negatives_per_positive: 1,
         ..Preset::PROXIMITY
     };
