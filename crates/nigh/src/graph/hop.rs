@@ -1,6 +1,6 @@
 //! `Y = Ã^K X + b`, hop by hop: the innermost loop of every model.
 
-use super::Operator;
+use super::{EdgeMask, Operator};
 use crate::linalg::aligned::AlignedVec;
 use crate::linalg::dispatch::simd;
 use crate::linalg::half::{self, Convert, Entry, Half, Storage};
@@ -65,11 +65,52 @@ pub(crate) fn apply_hops(
     }
 }
 
+/// `y = ⋯ Ã_h' Ã_h x + b`, where `Ã_h` has the edges that the mask of hop `h` keeps, for the `hops` in this order.
+pub(crate) fn apply_masked_hops(
+    operator: &Operator,
+    hops: impl ExactSizeIterator<Item = usize>,
+    mask: &mut EdgeMask,
+    x: &Matrix,
+    bias: &[f32],
+    y: &mut Matrix,
+    buffers: &mut HopBuffers,
+) {
+    if hops.len() == 0 {
+        return apply_hops(operator, 0, Storage::Single, x, bias, y, buffers);
+    }
+    let wider = whole_vectors(x.cols());
+    if wider != x.cols() {
+        let [mut from, mut to] = std::mem::take(&mut buffers.padded);
+        copy_columns(x, wider, &[], &mut from);
+        apply_masked_hops(operator, hops, mask, &from, &[], &mut to, buffers);
+        copy_columns(&to, x.cols(), bias, y);
+        buffers.padded = [from, to];
+        return;
+    }
+    let (rows, width) = (x.rows(), x.cols());
+    assert_eq!(rows, operator.graph().num_nodes(), "one row per node");
+    y.reshape(rows, width);
+    buffers.single.reshape(rows, width);
+    // The last hop has to end in `y`, so the first one does if their number is odd.
+    let (mut from, mut to, last) = (&mut buffers.single, y, hops.len() - 1);
+    if last % 2 == 1 {
+        std::mem::swap(&mut from, &mut to);
+    }
+    for (at, hop) in hops.enumerate() {
+        let input = if at == 0 { x } else { &*from };
+        let weights = Some(mask.weights(operator.graph(), hop));
+        let bias = if at == last { bias } else { &[] };
+        Hop { weights, bias, ..Hop::new(operator, input.data(), width) }.run(to.data_mut());
+        std::mem::swap(&mut from, &mut to);
+    }
+}
+
 /// `y = Σ_k c_k operator^k x` by Horner's rule, `y = c_0 x + Ã (c_1 x + Ã (c_2 x + ...))`: a hop per coefficient but the first,
-/// and no power is stored.
+/// and no power is stored. With a mask, the `Ã` from the left are those of hops 0, 1, ....
 pub(crate) fn apply_hop_sum(
     operator: &Operator,
     coefficients: &[f32],
+    mut mask: Option<&mut EdgeMask>,
     x: &Matrix,
     y: &mut Matrix,
     buffers: &mut HopBuffers,
@@ -80,7 +121,7 @@ pub(crate) fn apply_hop_sum(
     if wider != width {
         let [mut from, mut to] = std::mem::take(&mut buffers.padded);
         copy_columns(x, wider, &[], &mut from);
-        apply_hop_sum(operator, coefficients, &from, &mut to, buffers);
+        apply_hop_sum(operator, coefficients, mask, &from, &mut to, buffers);
         copy_columns(&to, width, &[], y);
         buffers.padded = [from, to];
         return;
@@ -102,8 +143,9 @@ pub(crate) fn apply_hop_sum(
     });
     for (k, &coefficient) in before.iter().enumerate().rev() {
         let scales = is_scaled && k > 0;
-        let addend = Some((x.data(), coefficient));
-        Hop { addend, is_scaled, scales, ..Hop::new(operator, from.data(), width) }.run(to.data_mut());
+        let (hop, addend) = (Hop::new(operator, from.data(), width), Some((x.data(), coefficient)));
+        let weights = mask.as_mut().map_or(hop.weights, |mask| Some(mask.weights(operator.graph(), k)));
+        Hop { weights, addend, is_scaled, scales, ..hop }.run(to.data_mut());
         std::mem::swap(&mut from, &mut to);
     }
 }
@@ -211,6 +253,8 @@ const TASK: usize = 1 << 16;
 /// One hop from rows of `S`.
 struct Hop<'a, S> {
     operator: &'a Operator,
+    /// Of edges: those of the graph, or others in their place.
+    weights: Option<&'a [f32]>,
     x: &'a [S],
     width: usize,
     /// Whether the rows of `x` were multiplied by `r` before.
@@ -230,7 +274,19 @@ impl<S: Entry> Hop<'_, S> {
     fn new<'a>(operator: &'a Operator, x: &'a [S], width: usize) -> Hop<'a, S> {
         // Beyond all edges there is nothing to prefetch.
         let ahead = if size_of_val(x) > CACHED_BYTES { AHEAD / size_of::<S>() } else { usize::MAX >> 1 };
-        Hop { operator, x, width, is_scaled: false, scales: false, factor: 1.0, addend: None, bias: &[], ahead }
+        let weights = operator.graph().parts().2;
+        Hop {
+            operator,
+            weights,
+            x,
+            width,
+            is_scaled: false,
+            scales: false,
+            factor: 1.0,
+            addend: None,
+            bias: &[],
+            ahead,
+        }
     }
 
     /// Computes all rows; returns whether an entry is beyond the range of `D`.
@@ -280,7 +336,7 @@ fn block<const B: usize>(
     column: usize,
     y: &mut [impl Entry],
 ) {
-    let (offsets, neighbours, weights) = hop.operator.graph().parts();
+    let (offsets, neighbours, _) = hop.operator.graph().parts();
     let right = hop.operator.right();
     let mut sum = columns::<B>(hop, convert, i, column);
     let own = hop.operator.self_weight() * if hop.is_scaled { 1.0 } else { right[i] };
@@ -291,7 +347,7 @@ fn block<const B: usize>(
     for (e, &j) in edges.clone().zip(&neighbours[edges]) {
         prefetch_row::<B>(hop, neighbours, e + hop.ahead, column);
         let x = columns(hop, convert, j as usize, column);
-        match (hop.is_scaled, weights) {
+        match (hop.is_scaled, hop.weights) {
             (true, None) => add::<B>(&mut sum, x),
             (true, Some(weights)) => add_scaled::<B>(&mut sum, weights[e], x),
             (false, None) => add_scaled::<B>(&mut sum, right[j as usize], x),

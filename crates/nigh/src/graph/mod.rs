@@ -3,6 +3,7 @@
 pub(crate) mod anchors;
 mod builder;
 mod components;
+mod edge_mask;
 pub mod eigen;
 mod hop;
 mod locality;
@@ -12,7 +13,8 @@ mod walk;
 
 pub(crate) use builder::{Edges, build, build_mentioned, span};
 pub use components::Component;
-pub(crate) use hop::{HopBuffers, apply_hop_sum, apply_hops};
+pub(crate) use edge_mask::EdgeMask;
+pub(crate) use hop::{HopBuffers, apply_hop_sum, apply_hops, apply_masked_hops};
 pub use operator::Operator;
 pub(crate) use walk::Walker;
 

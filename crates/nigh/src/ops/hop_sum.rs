@@ -1,10 +1,12 @@
 //! `Y = Σ_k a_k Ã^k X`: neighbourhoods of every size at once, with learnt or fixed coefficients.
 
-use crate::graph::{HopBuffers, Operator, apply_hop_sum, apply_hops};
+use super::propagate::draw_edges;
+use crate::graph::{EdgeMask, HopBuffers, Operator, apply_hop_sum, apply_hops, apply_masked_hops};
 use crate::linalg::dispatch::simd;
 use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, add_scaled, dot, for_row_blocks, for_two_row_blocks, rows_of};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
+use std::sync::Arc;
 
 /// `Y = Σ_{k=0..K} a_k Ã^k X`; `inputs = [X, a]` with a learnt row `a` of `K + 1` numbers, or `[X]` with fixed ones.
 ///
@@ -15,6 +17,7 @@ pub struct HopSum {
     operator: Operator,
     transposed: Operator,
     coefficients: Coefficients,
+    mask: Option<EdgeMask>,
     buffers: HopBuffers,
     /// `G_k` and `G_(k+1)`.
     powers: [Matrix; 2],
@@ -49,11 +52,19 @@ impl HopSum {
         HopSum::fixed(operator, powers.into_iter().enumerate().map(coefficient).collect())
     }
 
+    /// In training every hop drops each edge with probability `rate`, in both directions alike, and scales those that it keeps by
+    /// `1 / (1 - rate)`; self loops stay: `Y = a_0 X + Ã_1 (a_1 X + Ã_2 (a_2 X + ...))` with a mask of its own in each `Ã_k`.
+    /// `name` is part of the masks' address, and node `i` is known as `addresses[i]`.
+    pub fn with_edge_dropout(self, rate: f32, name: &str, addresses: Arc<[u32]>) -> HopSum {
+        HopSum { mask: Some(EdgeMask::new(rate, name, addresses)), ..self }
+    }
+
     fn new(operator: Operator, coefficients: Coefficients) -> HopSum {
         HopSum {
             transposed: operator.transposed(),
             operator,
             coefficients,
+            mask: None,
             buffers: HopBuffers::default(),
             powers: Default::default(),
             products: Vec::new(),
@@ -75,17 +86,21 @@ impl Coefficients {
 }
 
 impl Operation for HopSum {
-    fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
+    fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
         let a = self.coefficients.values(inputs);
-        apply_hop_sum(&self.operator, a, inputs.get(0), output, &mut self.buffers);
+        draw_edges(&mut self.mask, &self.operator, a.len() - 1, pass);
+        let mask = self.mask.as_mut().and_then(EdgeMask::drawn);
+        apply_hop_sum(&self.operator, a, mask, inputs.get(0), output, &mut self.buffers);
     }
 
     fn backward(&mut self, inputs: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
-        let HopSum { transposed, coefficients, buffers, powers, products, .. } = self;
+        let HopSum { transposed, coefficients, mask, buffers, powers, products, .. } = self;
+        let mut mask = mask.as_mut().and_then(EdgeMask::drawn);
         let a = coefficients.values(inputs);
-        if wanted.get(1).is_none() {
+        // Horner's rule, which saves the sums, gives masks the wrong order: Ã_k^T ⋯ Ã_1^T G is what belongs to a_k.
+        if wanted.get(1).is_none() && mask.is_none() {
             if let Some(dx) = wanted.get(0) {
-                apply_hop_sum(transposed, a, gradient, dx, buffers);
+                apply_hop_sum(transposed, a, None, gradient, dx, buffers);
             }
             return;
         }
@@ -103,7 +118,10 @@ impl Operation for HopSum {
         for (k, &a_k) in a.iter().enumerate() {
             if k > 0 {
                 let before = if k == 1 { gradient } else { &*power };
-                apply_hops(transposed, 1, Storage::Single, before, &[], next, buffers);
+                match &mut mask {
+                    Some(mask) => apply_masked_hops(transposed, k - 1..k, mask, before, &[], next, buffers),
+                    None => apply_hops(transposed, 1, Storage::Single, before, &[], next, buffers),
+                }
                 std::mem::swap(power, next);
             }
             let g_k = if k == 0 { gradient } else { &*power };
@@ -122,6 +140,11 @@ impl Operation for HopSum {
                 da.data_mut()[k] = products.iter().map(|&product| f64::from(product)).sum::<f64>() as f32;
             }
         }
+    }
+
+    /// Every training pass drops other edges.
+    fn is_dynamic(&self) -> bool {
+        self.mask.as_ref().is_some_and(EdgeMask::is_active)
     }
 }
 
@@ -152,6 +175,7 @@ mod tests {
     use crate::dataset::generate;
     use crate::graph::Graph;
     use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
+    use crate::ops::propagate::Propagate;
     use crate::tape::{check_gradients, value_and_gradients};
 
     fn weighted() -> Operator {
@@ -170,6 +194,11 @@ mod tests {
             for hops in 0..4 {
                 check_gradients(&[[5, 3], [1, hops + 1]], || HopSum::learnt(operator.clone(), hops));
                 check_gradients(&[[5, 3]], || HopSum::page_rank(operator.clone(), hops, 0.1));
+                let addresses: Arc<[u32]> = [9, 0, 4, 2, 7].into();
+                let learnt = || HopSum::learnt(operator.clone(), hops).with_edge_dropout(0.4, "a", addresses.clone());
+                check_gradients(&[[5, 3], [1, hops + 1]], learnt);
+                let page_rank = || HopSum::page_rank(operator.clone(), hops, 0.1);
+                check_gradients(&[[5, 3]], || page_rank().with_edge_dropout(0.4, "a", addresses.clone()));
             }
         }
     }
@@ -208,6 +237,19 @@ mod tests {
     }
 
     #[test]
+    fn with_dropped_edges_the_last_power_alone_is_propagation_that_drops_the_same() {
+        let operator = Operator::symmetric(generate::communities(4, 6, 0.1, 3).graph.into());
+        let (x, addresses): (_, Arc<[u32]>) = ([filled(24, 16)], (0..24).rev().collect());
+        let mut sum = HopSum::fixed(operator.clone(), vec![0.0, 0.0, 0.0, 1.0]);
+        sum = sum.with_edge_dropout(0.5, "a", addresses.clone());
+        let mut propagate = Propagate::new(operator, 3).with_edge_dropout(0.5, "a", addresses);
+        let (y, gradients) = value_and_gradients(&mut sum, &x);
+        let (expected, expected_gradients) = value_and_gradients(&mut propagate, &x);
+        let near = |a: &Matrix, b: &Matrix| a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(near(&y, &expected) && near(&gradients[0], &expected_gradients[0]));
+    }
+
+    #[test]
     fn page_rank_is_the_iteration_of_appnp() {
         let (operator, x) = (weighted(), filled(5, 8));
         for hops in [0, 1, 10] {
@@ -228,7 +270,11 @@ mod tests {
         let operator = Operator::symmetric(generate::power_law(&shape, 5).unwrap().graph.into());
         for width in [7, 64] {
             let inputs = [filled(3_000, width), Matrix::from_rows(&[[0.5, -0.25, 0.3]])];
-            let run = || value_and_gradients(&mut HopSum::learnt(operator.clone(), 2), &inputs);
+            let learnt = || HopSum::learnt(operator.clone(), 2);
+            let run = || {
+                let mut dropping = learnt().with_edge_dropout(0.5, "a", (0..3_000).collect());
+                (value_and_gradients(&mut learnt(), &inputs), value_and_gradients(&mut dropping, &inputs))
+            };
             let on = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run);
             let alone = on(1);
             assert_eq!(alone, on(2));
