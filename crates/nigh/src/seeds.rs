@@ -33,6 +33,8 @@ pub enum Purpose {
     Guess,
     /// Which training pairs are hidden together.
     Masking,
+    /// Which training nodes are hidden together from the label source.
+    Folds,
 }
 
 /// The root of all randomness of one run.

@@ -78,6 +78,15 @@ impl SparseMatrix {
         self.by_row.indices[range.clone()].iter().copied().zip(self.by_row.values[range].iter().copied())
     }
 
+    /// Every row divided by its length; a row of zeros stays.
+    pub fn with_unit_rows(&self) -> SparseMatrix {
+        let unit = |row: usize| -> Vec<(u32, f32)> {
+            let length = self.row(row).map(|(_, value)| value * value).sum::<f32>().sqrt();
+            self.row(row).map(|(column, value)| (column, if length > 0.0 { value / length } else { value })).collect()
+        };
+        SparseMatrix::from_rows(&(0..self.rows()).map(unit).collect::<Vec<_>>(), self.cols())
+    }
+
     /// `P F`: row `i` of the result is row `order[i]` of this matrix.
     pub fn permute_rows(&self, order: &[u32]) -> SparseMatrix {
         let rows: Vec<Vec<_>> = order.iter().map(|&row| self.row(row as usize).collect()).collect();

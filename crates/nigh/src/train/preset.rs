@@ -68,12 +68,25 @@ impl Preset {
         ..Preset::PROXIMITY
     };
 
+    /// Classes by `smp-gated`.
+    const GATED: Preset = Preset {
+        hops: 8,
+        width: 64,
+        signal_dim: 256,
+        epochs: 200,
+        weight_decay: 2e-3,
+        decay_at: 0,
+        evaluate_every: 2,
+        ..Preset::PAPER
+    };
+
     /// What a model of the catalog brings along.
     pub fn of(model: &str, dimensions: Dimensions) -> Result<Preset> {
         let row = catalog::find(model)?;
         Ok(match row.name {
             "smp-proximity" if dimensions.features > 0 => Preset::PROXIMITY_WITH_FEATURES,
             "smp-proximity" => Preset::PROXIMITY,
+            "smp-gated" => Preset::GATED,
             _ => Preset { dropout: row.dropout, ..Preset::PAPER },
         })
     }
