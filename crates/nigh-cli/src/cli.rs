@@ -56,6 +56,9 @@ pub enum Command {
     /// Train several models on a graph and test which differences are significant
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Box<Compare>),
+    /// Search for better settings on a graph, chosen on the validation metric
+    #[command(after_help = TUNE_NOTES)]
+    Tune(Box<Tune>),
     /// Run the experiments of the paper that have no record yet
     #[command(after_help = reproduce_notes())]
     Reproduce(Reproduce),
@@ -178,9 +181,54 @@ Examples:
   nigh compare edges.csv --labels labels.csv --task node-classification --repeats 10";
 
 #[derive(Debug, Args)]
+pub struct Tune {
+    /// Write the best settings to this TOML file, and every finished trial to FILE.trials.jsonl beside it, from which an
+    /// interrupted search resumes
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Start no trial after this many minutes; the defaults are always run [default: run the whole search]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    pub minutes: Option<f64>,
+
+    /// Candidates to draw beside the default settings
+    #[arg(long, value_name = "N", default_value_t = nigh::tune::CANDIDATES, value_parser = whole_number)]
+    #[arg(allow_negative_numbers = true)]
+    pub candidates: usize,
+
+    /// TOML file of settings to start from; options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+const TUNE_NOTES: &str = "\
+Settings that you give are kept; those that are `auto` are varied around what the model brings along.
+The default settings are trained in full first. Then, in rounds of nine, candidates are trained for a
+ninth of their epochs, the best three for a third, the best one in full. The best on the validation
+metric wins; the test metric is neither shown nor stored.
+
+Candidates follow from --seed and their number: --minutes and --threads change how many are tried in
+what time, never which. The same command resumes an interrupted search.
+
+Examples:
+  nigh tune edges.csv --minutes 10 --out best.toml
+  nigh tune edges.csv --labels labels.csv --task node-classification --out best.toml
+  nigh train edges.csv --config best.toml --out model";
+
+#[derive(Debug, Args)]
 pub struct Reproduce {
-    /// Name of a table, `all`, or a TOML file
-    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::tables_or_all), hide_possible_values = true)]
+    /// Name of a table, `all` of the paper, `beyond`, or a TOML file
+    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::all_tables_or_all), hide_possible_values = true)]
     pub table: String,
 
     /// Run only these datasets and models, separated by commas
@@ -211,7 +259,9 @@ pub struct Reproduce {
 const RESULTS: &str = "experiments/results";
 
 fn reproduce_notes() -> String {
-    format!("{}\n\n{REPRODUCE_NOTES}", wrapped("Tables:", &suggestions::tables(), 95))
+    let paper = wrapped("Tables:", &suggestions::tables(), 95);
+    let beyond = wrapped("Beyond the paper, beside what others printed:", &suggestions::tables_beyond(), 95);
+    format!("{paper}\n{beyond}\n\n{REPRODUCE_NOTES}")
 }
 
 /// Words with commas between them, in lines of at most `width` characters.
@@ -240,8 +290,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Name of a table, or a TOML file [default: all tables of the paper]
-    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::tables), hide_possible_values = true)]
+    /// Name of a table, `beyond`, or a TOML file [default: all tables of the paper]
+    #[arg(value_name = "TABLE", value_parser = Suggested(suggestions::all_tables), hide_possible_values = true)]
     pub table: Option<String>,
 
     /// text, markdown, latex, csv, html or json [default: by the extension of --out, or text]

@@ -29,9 +29,19 @@ pub fn tables() -> Vec<&'static str> {
     Experiment::names()
 }
 
-/// The tables of the paper, and the word for all of them.
-pub fn tables_or_all() -> Vec<&'static str> {
-    [&tables()[..], &["all"]].concat()
+/// Tables beyond the paper, and the word for all of them.
+pub fn tables_beyond() -> Vec<&'static str> {
+    [&["beyond"], &Experiment::names_beyond()[..]].concat()
+}
+
+/// Every table.
+pub fn all_tables() -> Vec<&'static str> {
+    [tables(), tables_beyond()].concat()
+}
+
+/// Every table, and the word for all those of the paper.
+pub fn all_tables_or_all() -> Vec<&'static str> {
+    [&all_tables()[..], &["all"]].concat()
 }
 
 /// A parser that accepts any text and suggests names.

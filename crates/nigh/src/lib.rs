@@ -37,7 +37,7 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < names < seeds < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report
+//! Layers: display < error < names < seeds < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report < tune
 
 pub mod dataset;
 pub mod display;
@@ -52,6 +52,7 @@ pub mod tape;
 pub mod task;
 pub mod train;
 pub mod trained;
+pub mod tune;
 
 mod error;
 mod linalg;
@@ -74,7 +75,7 @@ pub use model::Model;
 pub use model::{Decoder, View};
 pub use names::Auto;
 pub use seeds::{Purpose, Seeds};
-pub use source::{Node2Vec, Refresh, Signal, SignalScale, Source, estimate};
+pub use source::{Node2Vec, Proximities, Refresh, Signal, SignalScale, Source, estimate};
 pub use task::{Split, Task};
 pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Resolved, Run, Silent};
 pub use trained::Trained;

@@ -201,6 +201,38 @@ pub fn mean_reciprocal_rank(positive: &[f32], negative: &[f32]) -> f64 {
     positive.iter().map(reciprocal).sum::<f64>() / positive.len() as f64
 }
 
+/// The rank of every value among all of them, from 0 to 1; equal values share the mean of their ranks.
+pub(crate) fn ranks(values: &[f32]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]).then(a.cmp(&b)));
+    let mut ranks = vec![0.0; values.len()];
+    let mut first = 0;
+    for run in order.chunk_by(|&a, &b| values[a] == values[b]) {
+        let mean = first as f64 + (run.len() - 1) as f64 / 2.0;
+        run.iter().for_each(|&at| ranks[at] = mean / (values.len().max(2) - 1) as f64);
+        first += run.len();
+    }
+    ranks
+}
+
+/// Spearman's rank correlation; `None` where one side is constant.
+///
+/// ```
+/// use nigh::metric::rank_correlation;
+/// assert_eq!(rank_correlation(&[1.0, 2.0, 4.0], &[0.0, 5.0, 6.0]), Some(1.0));
+/// assert_eq!(rank_correlation(&[1.0, 2.0, 4.0], &[3.0, 2.0, 1.0]), Some(-1.0));
+/// ```
+pub fn rank_correlation(a: &[f32], b: &[f32]) -> Option<f64> {
+    let [a, b] = [a, b].map(ranks);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (mean_a, mean_b) = (mean(&a), mean(&b));
+    let moment = |x: &[f64], mean_x: f64, y: &[f64], mean_y: f64| -> f64 {
+        x.iter().zip(y).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum()
+    };
+    let scale = (moment(&a, mean_a, &a, mean_a) * moment(&b, mean_b, &b, mean_b)).sqrt();
+    (scale > 0.0).then(|| moment(&a, mean_a, &b, mean_b) / scale)
+}
+
 /// The fraction of right answers.
 pub fn accuracy(labels: &[u32], predictions: &[u32]) -> f64 {
     let right = labels.iter().zip(predictions).filter(|(label, prediction)| label == prediction).count();
@@ -233,6 +265,24 @@ mod tests {
         }
         assert!("hits@0".parse::<Metric>().is_err());
         assert!("acuracy".parse::<Metric>().unwrap_err().to_string().contains("`accuracy`"));
+    }
+
+    #[test]
+    fn a_positive_alone_is_judged_as_scikit_learn_judges_a_list_with_one_right_answer() {
+        // roc_auc_score([1, 0, 0, 0, 0], s), average_precision_score likewise, for s = [2, 3, 2, 1, 0], by hand: one negative
+        // above, one level, two below.
+        let standing = Standing { above: 1, level: 1, total: 4 };
+        assert_eq!(PairMetric::Auc.of_standings(&[standing]), 2.5 / 4.0);
+        assert_eq!(PairMetric::AveragePrecision.of_standings(&[standing]), 1.0 / 3.0);
+        // OGB: (optimistic rank 2 + pessimistic rank 3) / 2.
+        assert_eq!(PairMetric::MeanReciprocalRank.of_standings(&[standing]), 1.0 / 2.5);
+        assert_eq!([2, 3].map(|k| PairMetric::HitsAt(k).of_standings(&[standing])), [0.0, 1.0]);
+        // The same as asked by lists of scores.
+        for metric in [PairMetric::Auc, PairMetric::AveragePrecision, PairMetric::HitsAt(2), PairMetric::HitsAt(9)] {
+            assert_eq!(metric.of_standings(&[standing]), metric.of(&[2.0], &[3.0, 2.0, 1.0, 0.0]));
+        }
+        // A positive without negatives is not asked about.
+        assert_eq!(PairMetric::Auc.of_standings(&[standing, Standing::default()]), 2.5 / 4.0);
     }
 
     proptest! {

@@ -33,6 +33,8 @@ pub enum Purpose {
     Guess,
     /// Which training pairs are hidden together.
     Masking,
+    /// Candidates of a search for settings.
+    Tune,
     /// Which training nodes are hidden together from the label source.
     Folds,
 }
@@ -44,6 +46,9 @@ pub struct Seeds {
 }
 
 impl Seeds {
+    /// The root of what draws nothing.
+    pub(crate) const ZERO: Seeds = Seeds { root: 0 };
+
     /// All streams that follow from `root`.
     pub fn new(root: u64) -> Seeds {
         Seeds { root }

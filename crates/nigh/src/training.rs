@@ -2,12 +2,13 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::model::{Architecture, Dimensions};
 use crate::model::catalog::Hyperparameters;
+use crate::model::{Architecture, Dimensions};
 use crate::task::Split;
 use crate::train::preset::Preset;
 use crate::train::{self, Checkpoint, Config, Job, Observer, Resolved, Silent};
 use crate::trained::Trained;
+use std::borrow::Cow;
 
 /// A training that is ready to run.
 ///
@@ -21,7 +22,7 @@ use crate::trained::Trained;
 /// # Ok::<(), nigh::Error>(())
 /// ```
 pub struct Training<'d, 'o> {
-    dataset: &'d Dataset,
+    dataset: Cow<'d, Dataset>,
     config: Resolved,
     architecture: Architecture,
     split: Option<Split>,
@@ -33,7 +34,8 @@ impl<'d> Training<'d, 'static> {
     /// Of a model of the catalog. The settings are checked and resolved.
     pub fn new(dataset: &'d Dataset, config: Config) -> Result<Training<'d, 'static>> {
         let config = config.resolve(dataset)?;
-        let architecture = config.architecture(Dimensions::of(dataset))?;
+        let dataset = config.node_features.seen(dataset);
+        let architecture = config.architecture(Dimensions::of(&dataset))?;
         Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
     }
 
@@ -45,8 +47,9 @@ impl<'d> Training<'d, 'static> {
         architecture: impl Fn(&Hyperparameters) -> Architecture,
     ) -> Result<Training<'d, 'static>> {
         let model = config.chosen_model().name;
-        let config = config.resolve_for(dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
-        let architecture = architecture(&config.hyperparameters(Dimensions::of(dataset)));
+        let dataset = config.node_features.seen(dataset);
+        let config = config.resolve_for(&dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
+        let architecture = architecture(&config.hyperparameters(Dimensions::of(&dataset)));
         Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
     }
 }
@@ -76,9 +79,60 @@ impl<'d, 'o> Training<'d, 'o> {
     /// Trains, and keeps the model of the best repeat.
     pub fn run(self) -> Result<Trained> {
         let Training { dataset, config, architecture, split, observer, checkpoint } = self;
-        let job = Job { dataset, config: &config, architecture: &architecture, split: split.as_ref() };
+        let job = Job { dataset: &dataset, config: &config, architecture: &architecture, split: split.as_ref() };
         let mut silent = Silent;
         let outcome = train::fit(&job, observer.unwrap_or(&mut silent), checkpoint.as_ref())?;
-        Ok(Trained::new(dataset, config, outcome))
+        Ok(Trained::new(&dataset, config, outcome))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{Features, FixedSplit, Sample};
+    use crate::linalg::Matrix;
+    use crate::task::{SplitChoice, Task};
+    use crate::train::NodeFeatures;
+
+    fn with_features() -> Dataset {
+        let plain = Dataset::built_in("communities").unwrap();
+        let features = |sample: &Sample| {
+            let n = sample.graph.num_nodes();
+            Features::Dense(Matrix::from_fn(n, 3, |row, column| (row * column % 7) as f32).into())
+        };
+        let samples =
+            plain.samples.iter().map(|sample| Sample { features: features(sample), ..sample.clone() }).collect();
+        Dataset { samples, feature_names: ["a", "b", "c"].map(String::from).to_vec(), ..plain }
+    }
+
+    #[test]
+    fn a_model_without_features_neither_learns_from_them_nor_is_used_with_them() {
+        let config = Config { epochs: 5.into(), repeats: 1, ..Config::default() };
+        let blind = Config { node_features: NodeFeatures::None, ..config.clone() };
+        let (given, plain) = (with_features(), Dataset::built_in("communities").unwrap());
+        let train = |dataset: &Dataset, config: &Config| Training::new(dataset, config.clone()).unwrap().run().unwrap();
+        let (with, without, alone) = (train(&given, &config), train(&given, &blind), train(&plain, &config));
+        assert_eq!((with.summary.num_features, without.summary.num_features), (3, 0));
+        assert!(without.summary.feature_names.is_empty());
+        assert_eq!(without.summary.repeats[0].test, alone.summary.repeats[0].test);
+        let rows = |trained: &Trained, dataset: &Dataset| trained.embed(dataset).unwrap().matrix.data().to_vec();
+        assert_eq!(rows(&without, &given), rows(&alone, &plain));
+        assert_ne!(rows(&without, &given), rows(&with, &given));
+        // Another graph need not have the features either, and its evaluation is that of the same split.
+        assert_eq!(rows(&without, &plain), rows(&alone, &plain));
+        assert!(without.evaluate(&given).unwrap().0.held_out);
+    }
+
+    #[test]
+    fn a_random_split_sets_the_given_one_aside() {
+        let mut dataset = Dataset::built_in("leaders").unwrap();
+        dataset.fixed_split = Some(FixedSplit::Nodes([vec![0, 1], vec![2, 3], vec![4, 5]]));
+        let config = Config { task: Task::NodeClassification, train_per_class: 0.into(), ..Config::default() };
+        let split = |choice, seed| {
+            let config = Config { split: choice, seed, ..config.clone() }.resolve(&dataset).unwrap();
+            config.split().split(&dataset, crate::seeds::Seeds::new(seed)).unwrap().digest()
+        };
+        assert_eq!(split(SplitChoice::Given, 1), split(SplitChoice::Given, 2));
+        assert_ne!(split(SplitChoice::Random, 1), split(SplitChoice::Random, 2));
     }
 }

@@ -160,7 +160,8 @@ fn the_pair_predictor_and_its_gradients_are_those_of_pytorch() {
     let mut model = Model::build(row("sgc", 5, 1), shape, seeds).unwrap();
     let mut decoder = PairDecoder::new(&model).unwrap();
     case.set_weights(&mut model);
-    case.check(decoder.scores(&case.graph().into(), &h, &pairs, &model.weights), &case.fixture["output"], "scores");
+    let view = View::new(case.graph(), Features::Constant(case.graph().num_nodes())).unwrap();
+    case.check(decoder.scores(&model, &view, &h, &pairs), &case.fixture["output"], "scores");
 
     let labels = nodes(&case.fixture["labels"]);
     let (positive, negative) = pairs.split_at(labels.iter().filter(|&&label| label == 1).count());

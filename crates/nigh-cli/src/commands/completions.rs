@@ -16,7 +16,7 @@ pub fn run(shell: Shell) -> Result<()> {
 
 /// Lets zsh complete files beside the names of datasets and tables; other shells do so without help.
 fn with_files(script: String) -> String {
-    let names = [suggestions::datasets(), suggestions::tables(), suggestions::tables_or_all()];
+    let names = [suggestions::datasets(), suggestions::all_tables(), suggestions::all_tables_or_all()];
     names.iter().map(|names| names.join(" ")).fold(script, |script, names| {
         let both = format!(r#":{{_alternative "names:name:({names})" "files:file:_files"}}'"#);
         script.replace(&format!(":({names})'"), &both)

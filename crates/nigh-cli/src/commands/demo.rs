@@ -32,7 +32,9 @@ const MODELS: [&str; 3] = ["sgc", "gcn", "smp-linear"];
 /// What the paper printed for each model and labelling, in percent.
 fn published() -> [[(f64, f64); 3]; 3] {
     let table = Experiment::named("poc").expect("a table that ships");
-    let row = |model: &str| table.rows.iter().position(|row| row.model == model).expect("a row of the table");
+    let row = |model: &str| {
+        table.rows.iter().position(|row| row.model.as_deref() == Some(model)).expect("a row of the table")
+    };
     let column = |data: &str| table.columns.iter().position(|column| column.dataset == data).expect("a column of it");
     MODELS.map(|model| {
         LABELLINGS.map(|(_, data)| match table.published(row(model), column(data)) {

@@ -15,6 +15,7 @@ mod predict;
 mod report;
 mod reproduce;
 mod train;
+mod tune;
 
 use crate::cli::{Command, CommandLine, Data};
 use crate::progress;
@@ -57,6 +58,7 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         Command::Compare(options) => compare::run(&options, quiet),
         Command::Reproduce(options) => reproduce::run(&options, quiet),
         Command::Report(options) => report::run(&options, quiet),
+        Command::Tune(options) => tune::run(&options, threads, quiet),
     }
 }
 

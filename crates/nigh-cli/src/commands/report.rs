@@ -4,7 +4,7 @@ use super::{WrongUsage, check_writable, create_parents, is_styled, print, print_
 use crate::cli::{Report, ReportFormat};
 use anyhow::Result;
 use nigh::Error;
-use nigh::experiment::{ComparedTable, Figure, Published, Store, VerdictCounts};
+use nigh::experiment::{ComparedTable, ComparisonCounts, Figure, Published, Store, Verdict, VerdictCounts};
 use nigh::formats::atomic;
 use nigh::report::page::page;
 use nigh::report::paper;
@@ -73,14 +73,19 @@ fn as_json(tables: &[ComparedTable]) -> Value {
     let figures = |compared: &ComparedTable| {
         compared.figures.iter().map(|figure| figure_json(compared, figure)).collect::<Vec<_>>()
     };
+    let summary = |figures: &mut dyn Iterator<Item = &Figure>| match tables.iter().any(|one| one.table.is_comparison())
+    {
+        true => json!(ComparisonCounts::of(figures)),
+        false => json!(VerdictCounts::of(figures)),
+    };
     json!({
-        "summary": VerdictCounts::of(tables.iter().flat_map(|compared| &compared.figures)),
+        "summary": summary(&mut tables.iter().flat_map(|compared| &compared.figures)),
         "tables": tables.iter().map(|compared| {
             json!({
                 "name": compared.table.name,
                 "title": compared.table.title,
                 "measure": compared.table.measure,
-                "summary": VerdictCounts::of(&compared.figures),
+                "summary": summary(&mut compared.figures.iter()),
                 "figures": figures(compared),
             })
         }).collect::<Vec<_>>(),
@@ -100,11 +105,11 @@ fn figure_json(compared: &ComparedTable, figure: &Figure) -> Value {
         "model": row.model,
         "column": column.label,
         "dataset": column.dataset,
-        "task": figure.cell.config.task,
+        "task": figure.cell.as_ref().map(|cell| cell.config.task),
         "measure": compared.measure(figure.column),
         "ours": figure.measured,
         "theirs": published,
         "verdict": figure.verdict,
-        "why": figure.measured.is_none().then(|| compared.why(figure)),
+        "why": (figure.verdict == Verdict::NotRun).then(|| compared.why(figure)),
     })
 }

@@ -55,8 +55,15 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
     let records = store.read()?;
     for table in tables {
         let mut compared = ComparedTable::new(table, &records);
-        compared.figures.retain(|figure| only.contains(&figure.cell));
-        if !compared.figures.is_empty() {
+        // What others printed stays beside the figures of ours in the same column.
+        let ours =
+            compared.figures.iter().filter(|figure| figure.cell.as_ref().is_some_and(|cell| only.contains(cell)));
+        let columns: BTreeSet<usize> = ours.map(|figure| figure.column).collect();
+        compared.figures.retain(|figure| match &figure.cell {
+            Some(cell) => only.contains(cell),
+            None => columns.contains(&figure.column),
+        });
+        if !columns.is_empty() {
             print(&format!("{}\n", paper::text(&compared, is_styled())))?;
         }
     }
@@ -74,6 +81,7 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
 pub fn tables(word: &str, epochs: Option<usize>, repeats: Option<usize>) -> Result<Vec<Experiment>> {
     let tables = match word {
         "all" => Experiment::all(),
+        "beyond" => Experiment::all_beyond(),
         file if file.ends_with(".toml") => vec![Experiment::read(Path::new(file))?],
         name => vec![Experiment::named(name)?],
     };
@@ -95,7 +103,8 @@ impl Selection {
             // By the name of this program or by that of the paper.
             let is = |name: &str, label: &str| [name, label].iter().any(|name| word.eq_ignore_ascii_case(name));
             let datasets = columns().filter(|column| is(&column.dataset, &column.label)).map(|column| &column.dataset);
-            let models = rows().filter(|row| is(&row.model, &row.label)).map(|row| &row.model);
+            let run = rows().filter_map(|row| Some((row.model.as_ref()?, &row.label)));
+            let models = run.filter(|(model, label)| is(model, label)).map(|(model, _)| model);
             let (datasets, mut models): (BTreeSet<&String>, BTreeSet<&String>) = (datasets.collect(), models.collect());
             if models.len() > 1 {
                 // Rows of several models share this label, so it names no model.
@@ -103,7 +112,7 @@ impl Selection {
             }
             if datasets.is_empty() && models.is_empty() {
                 let datasets: BTreeSet<&str> = columns().map(|column| column.dataset.as_str()).collect();
-                let models: BTreeSet<&str> = rows().map(|row| row.model.as_str()).collect();
+                let models: BTreeSet<&str> = rows().filter_map(|row| row.model.as_deref()).collect();
                 let list = |names: BTreeSet<&str>| names.into_iter().collect::<Vec<_>>().join(", ");
                 let (datasets, models) = (list(datasets), list(models));
                 let problem = format!("--only {word}: not in the table. Datasets: {datasets}. Models: {models}");

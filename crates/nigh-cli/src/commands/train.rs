@@ -3,22 +3,28 @@
 use super::{load, new_folder, print, print_json, print_notes, use_threads};
 use crate::cli::Train;
 use crate::progress::TrainingBar;
+use crate::settings::Settings;
 use anyhow::{Result, anyhow};
 use nigh::display::{percent, pluralize};
 use nigh::experiment::Peak;
 use nigh::report::aligned_table::AlignedTable;
-use nigh::{Checkpoint, Config, Dataset, Error, Storage, Trained, Training};
+use nigh::train::mean_and_std;
+use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Proximities, Storage, Trained, Training};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     let out = options.out.as_deref().map(|out| free_folder(out, options.resume)).transpose()?;
-    let settings = LayeredSettings::read(options)?;
+    let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     if let (None, Some(threads)) = (threads, settings.threads) {
         use_threads(threads)?;
     }
     let dataset = load(&options.data, quiet)?;
-    let training = Training::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error, options))?;
+    let training = Training::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error))?;
+    let chosen = settings.config.chosen_model();
+    if let Some(reason) = chosen.reason {
+        print_notes(&[format!("model {}: {reason}; `--model` takes another", chosen.name)], quiet);
+    }
     let checkpoint = match &out {
         Some(out) => Some(checkpoint(out, options)?),
         None => None,
@@ -67,20 +73,21 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
 }
 
 /// Settings of the file, overridden by those of the command line.
-struct LayeredSettings {
-    config: Config,
+pub(super) struct LayeredSettings {
+    pub config: Config,
     /// Settings of the command line.
     typed: toml::Table,
-    threads: Option<usize>,
+    pub threads: Option<usize>,
+    file: Option<PathBuf>,
 }
 
 impl LayeredSettings {
-    fn read(options: &Train) -> Result<LayeredSettings> {
-        let mut table = match &options.config {
+    pub fn read(file: Option<&Path>, settings: &Settings) -> Result<LayeredSettings> {
+        let mut table = match file {
             Some(path) => Config::read_table(path, &["threads"])?,
             None => toml::Table::new(),
         };
-        let threads = match (table.remove("threads"), &options.config) {
+        let threads = match (table.remove("threads"), file) {
             (Some(toml::Value::Integer(threads @ 1..=1024)), _) => Some(threads as usize),
             (Some(other), Some(path)) => {
                 let problem = format!("`threads` is {other}, but expected a whole number from 1 to 1024");
@@ -88,14 +95,15 @@ impl LayeredSettings {
             }
             _ => None,
         };
-        let typed = options.settings.table().clone();
+        let typed = settings.table().clone();
         table.extend(typed.clone());
-        Ok(LayeredSettings { config: Config::from_table(table)?, typed, threads })
+        let file = file.map(Path::to_path_buf);
+        Ok(LayeredSettings { config: Config::from_table(table)?, typed, threads, file })
     }
 
     /// Names the file in an error about a setting that is not on the command line.
-    fn locate(&self, error: Error, options: &Train) -> Error {
-        match (&error, &options.config) {
+    pub fn locate(&self, error: Error) -> Error {
+        match (&error, &self.file) {
             (Error::Setting { name, .. }, Some(path)) if !self.typed.contains_key(*name) => {
                 Error::file(path, error.to_string())
             }
@@ -155,6 +163,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
             json!({
                 "seed": run.seed, "test": run.test, "valid": run.valid, "best_epoch": run.best_epoch,
                 "split": run.split, "connected": run.connected, "few_negatives": run.few_negatives,
+                "agreement": run.agreement,
             })
         })
         .collect();
@@ -172,6 +181,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         "num_nodes": dataset.num_nodes(),
         "num_edges": dataset.num_edges(),
         "storage_error": summary.storage_error,
+        "proximity_error": summary.proximity_error,
         "num_parameters": trained.num_parameters(),
         "config": config,
         "out": out.map(|out| out.display().to_string()),
@@ -202,9 +212,30 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
             percent(figure.negatives),
         ),
     };
+    let knows_pairs = config.decoder == Decoder::Proximity;
+    let proximities = match (knows_pairs, config.proximities, summary.proximity_error) {
+        (false, ..) => String::new(),
+        (_, Proximities::Exact, _) => {
+            "walk proximities: exact, since counting walks says that they are few\n".to_string()
+        }
+        (_, Proximities::Estimated, error) => {
+            let error = error.map_or("with no promise at this width".to_string(), |error| {
+                format!("within {error:.2} for 95 of 100 pairs (Theorem 2)")
+            });
+            format!("walk proximities: estimated from E, d = {}, {error}\n", config.signal_dim)
+        }
+    };
+    let agreements: Vec<f64> = summary.repeats.iter().filter_map(|run| run.agreement).collect();
+    let agreement = match agreements.is_empty() {
+        true => String::new(),
+        false => format!(
+            "vectors of `nigh embed`: the rank correlation of their cosines and the scores of test pairs is {:.2}\n",
+            mean_and_std(&agreements).0
+        ),
+    };
     format!(
-        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}\n\
-         {table}\n{} {} ± {} %\n{connected}",
+        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}{proximities}\n\
+         {table}\n{} {} ± {} %\n{connected}{agreement}",
         config.model,
         dataset.name,
         config.task,

@@ -1,6 +1,7 @@
 //! `F`: what is known of each node.
 
-use crate::linalg::{Matrix, SparseMatrix};
+use crate::linalg::{Matrix, Rows, SparseMatrix, truncated_svd};
+use crate::seeds::Seeds;
 use nigh_formats::digest::hex;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -98,6 +99,28 @@ impl Features {
             Features::Sparse(matrix) => {
                 let rows = (0..matrix.rows()).map(|row| matrix.row(row).collect()).chain([Vec::new()]);
                 Features::Sparse(SparseMatrix::from_rows(&rows.collect::<Vec<_>>(), matrix.cols()).into())
+            }
+        }
+    }
+
+    /// `X̂ V`: the features in the `rank` leading directions in which they differ, a dense row per node. `X̂` has rows of unit
+    /// length, after tf-idf if it is sparse, and `V` its leading right singular vectors; columns beyond the rank of `X̂` are zero.
+    /// Inner products of rows then approximate the cosines of the features.
+    ///
+    /// ```
+    /// let words = nigh::Features::from_matrix(nigh::Matrix::from_fn(20, 30, |i, w| f32::from((i * w) % 7 == 1)));
+    /// assert_eq!(words.reduced(4, nigh::Seeds::new(1)).shape(), [20, 4]);
+    /// ```
+    pub fn reduced(&self, rank: usize, seeds: Seeds) -> Matrix {
+        match self {
+            Features::Constant(rows) => Features::Dense(Matrix::ones(*rows, 1).into()).reduced(rank, seeds),
+            Features::Dense(matrix) => {
+                let rows = matrix.with_unit_rows();
+                truncated_svd(Rows::Dense(&rows), rank, seeds).project(Rows::Dense(&rows))
+            }
+            Features::Sparse(matrix) => {
+                let rows = matrix.tf_idf();
+                truncated_svd(Rows::Sparse(&rows), rank, seeds).project(Rows::Sparse(&rows))
             }
         }
     }

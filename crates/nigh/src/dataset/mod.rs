@@ -165,6 +165,14 @@ impl Dataset {
         Ok(dataset)
     }
 
+    /// The same graphs and labels without features of the nodes.
+    pub fn without_features(&self) -> Dataset {
+        let structure =
+            |sample: &Sample| Sample { features: Features::Constant(sample.graph.num_nodes()), ..sample.clone() };
+        let samples = self.samples.iter().map(structure).collect();
+        Dataset { samples, feature_names: Vec::new(), ..self.clone() }
+    }
+
     /// The name of a graph, or its number.
     pub fn graph_name(&self, graph: usize) -> String {
         self.graph_names.get(graph).cloned().unwrap_or_else(|| graph.to_string())

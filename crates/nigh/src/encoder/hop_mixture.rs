@@ -14,19 +14,29 @@ pub struct HopMixture {
     pub dropout: f32,
     /// Where all of `a` start.
     pub start: Init,
+    /// Where `W` starts, if not as a linear map does.
+    pub weight: Option<Init>,
 }
 
 impl HopMixture {
     /// With `a` at `1 / (K + 1)` each: the mean over hops.
     pub fn new(hops: usize, dropout: f32) -> HopMixture {
-        HopMixture { hops, dropout, start: Init::Constant { value: 1.0 / (hops + 1) as f32 } }
+        HopMixture { hops, dropout, start: Init::Constant { value: 1.0 / (hops + 1) as f32 }, weight: None }
+    }
+
+    /// Over ids, whose rows start orthogonal: messages pass about a learnt row per node.
+    pub fn table(hops: usize) -> HopMixture {
+        HopMixture { weight: Some(Init::Orthogonal { scale: 1.0 }), ..HopMixture::new(hops, 0.0) }
     }
 }
 
 impl Encoder for HopMixture {
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let input = scope.dropout(input, self.dropout, "hop-mixture/dropout");
-        let x = scope.linear(&input, "hop-mixture", scope.width);
+        let x = match self.weight {
+            None => scope.linear(&input, "hop-mixture", scope.width),
+            Some(init) => scope.product(&input, "hop-mixture/weight", scope.width, init),
+        };
         let a = scope.weight("hop-mixture/shares", [1, self.hops + 1], self.start);
         scope.tape.push(HopSum::learnt(scope.operator.clone(), self.hops), &[x, a])
     }

@@ -312,6 +312,30 @@ impl Scope<'_> {
         input
     }
 
+    /// Sparse input without the rows of nodes that are more than `hops` links away from all that are asked about: nobody reads them.
+    pub fn only_near_asked(&self, mut input: Input, hops: usize) -> Input {
+        let Some(asked) = &self.asked else { return input };
+        let graph = self.operator.graph();
+        let mut is_near = vec![false; graph.num_nodes()];
+        let mut edge: Vec<u32> = asked.to_vec();
+        edge.iter().for_each(|&node| is_near[node as usize] = true);
+        for _ in 0..hops {
+            let mut next = Vec::new();
+            for &other in edge.iter().flat_map(|&node| graph.neighbours(node as usize)) {
+                if !std::mem::replace(&mut is_near[other as usize], true) {
+                    next.push(other);
+                }
+            }
+            edge = next;
+        }
+        for (_, piece) in &mut input.pieces {
+            if let Piece::Sparse(matrix, _) = piece {
+                *matrix = matrix.only_rows(&is_near).into();
+            }
+        }
+        input
+    }
+
     /// The input as one matrix on the tape.
     pub fn dense(&mut self, input: &Input) -> Var {
         let [(_, piece)] = &input.pieces[..] else { panic!("one matrix is expected, not several side by side") };

@@ -19,6 +19,7 @@ pub struct Neighbourhoods {
 impl Encoder for Neighbourhoods {
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let input = scope.standardize(input);
+        let input = scope.only_near_asked(input, self.hops);
         let input = scope.dropout(input, self.dropout, "neighbourhoods/entries");
         let (cols, width) = (input.cols(), scope.width);
         let mean = scope.operator.mean();

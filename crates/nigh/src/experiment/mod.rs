@@ -19,7 +19,7 @@ pub use memory::Peak;
 pub use record::{Curve, Record, RecordSet, RunLock, Store};
 pub use run::measure;
 pub use significance::{holm, paired_p};
-pub use verdict::{ComparedTable, Figure, Measured, Verdict, VerdictCounts};
+pub use verdict::{ComparedTable, ComparisonCounts, Figure, Measured, Verdict, VerdictCounts};
 
 use crate::dataset::NamedDataset;
 use crate::error::{Error, Result};
@@ -51,6 +51,14 @@ const TABLES: &[(&str, &str)] = tables! {
     "ablation-node"
     "ablation-pairwise"
     "position-encoding"
+};
+
+/// Tables of our own, beyond the paper: our models beside what others printed.
+const BEYOND: &[(&str, &str)] = tables! {
+    "beyond-links"
+    "beyond-unattributed"
+    "beyond-classes"
+    "beyond-heart"
 };
 
 /// One table: models in rows, data in columns, and what the paper printed.
@@ -114,8 +122,9 @@ pub struct TableColumn {
 pub struct TableRow {
     /// Its name in the paper.
     pub label: String,
-    /// A model of the catalog, or `random`.
-    pub model: String,
+    /// A model of the catalog, or `random`. A row without one is not run: it has figures that others printed, to compare
+    /// ours with.
+    pub model: Option<String>,
     /// The group of rows that it belongs to.
     pub group: Option<String>,
     #[serde(default)]
@@ -194,11 +203,26 @@ impl Experiment {
         TABLES.iter().map(|(name, text)| Experiment::parse(name, text).expect("a table that ships is valid")).collect()
     }
 
-    /// A table of the paper.
+    /// The names of the tables beyond the paper.
+    pub fn names_beyond() -> Vec<&'static str> {
+        BEYOND.iter().map(|table| table.0).collect()
+    }
+
+    /// Every table beyond the paper.
+    pub fn all_beyond() -> Vec<Experiment> {
+        BEYOND.iter().map(|(name, text)| Experiment::parse(name, text).expect("a table that ships is valid")).collect()
+    }
+
+    /// A table of the paper, or one beyond it.
     pub fn named(name: &str) -> Result<Experiment> {
-        one_of("table", name, &Experiment::names())?;
-        let found = Experiment::all().into_iter().find(|table| table.name == name);
-        Ok(found.expect("a name that was found"))
+        one_of("table", name, &[Experiment::names(), Experiment::names_beyond()].concat())?;
+        let mut tables = Experiment::all().into_iter().chain(Experiment::all_beyond());
+        Ok(tables.find(|table| table.name == name).expect("a name that was found"))
+    }
+
+    /// Whether it compares our models with rows that others printed.
+    pub fn is_comparison(&self) -> bool {
+        self.rows.iter().any(|row| row.model.is_none())
     }
 
     /// A table from a TOML file, named after the file.
@@ -217,13 +241,22 @@ impl Experiment {
             {
                 return Err(format!("row `{}` has a figure for `{label}`, which is not a column", row.label));
             }
+            if row.model.is_none() && row.published.is_empty() {
+                return Err(format!("row `{}` has neither a model nor published figures", row.label));
+            }
+            if row.model.is_none() && !row.settings.is_empty() {
+                return Err(format!("row `{}` has settings but no model to run with them", row.label));
+            }
         }
         for column in &columns {
             let models = column.models.iter().flatten();
-            if let Some(model) = models.into_iter().find(|model| rows.iter().all(|row| row.model != **model)) {
+            if let Some(model) =
+                models.into_iter().find(|model| rows.iter().all(|row| row.model.as_ref() != Some(*model)))
+            {
                 return Err(format!("column `{}` has a model `{model}`, which is not a row", column.label));
             }
-            if column.models.is_some() && rows.iter().any(|row| row.published.contains_key(&column.label)) {
+            let is_printed = |row: &TableRow| row.model.is_some() && row.published.contains_key(&column.label);
+            if column.models.is_some() && rows.iter().any(is_printed) {
                 return Err(format!(
                     "column `{}` has both `models` and published figures; the figures say which models it has",
                     column.label
@@ -234,7 +267,7 @@ impl Experiment {
         let (kind, epochs, repeats) = (figure, None, None);
         let table =
             Experiment { name, typed_name, title, place, measure, kind, columns, rows, settings, epochs, repeats };
-        for (row, column) in table.places() {
+        for (row, column) in table.places().filter(|&(row, _)| table.rows[row].model.is_some()) {
             table.config(row, column).and_then(|config| run::check(&config)).map_err(|error| {
                 format!("row `{}`, column `{}`: {error}", table.rows[row].label, table.columns[column].label)
             })?;
@@ -245,7 +278,9 @@ impl Experiment {
     /// The table with other numbers of epochs and repeats; `None` keeps those of the table.
     pub fn with(self, epochs: Option<usize>, repeats: Option<usize>) -> Result<Experiment> {
         let table = Experiment { epochs, repeats, ..self };
-        table.places().try_for_each(|(row, column)| run::check(&table.config(row, column)?))?;
+        let mut run = table.places().filter(|&(row, _)| table.rows[row].model.is_some());
+        run.try_for_each(|(row, column)| run::check(&table.config(row, column)?))?;
+        drop(run);
         Ok(table)
     }
 
@@ -260,9 +295,9 @@ impl Experiment {
     /// Whether a figure is measured in a row or column that the paper does not have.
     fn is_ours(&self, row: usize, column: usize) -> bool {
         let (row, column) = (&self.rows[row], &self.columns[column]);
+        let Some(model) = &row.model else { return false };
         let is_printed = self.rows.iter().any(|row| row.published.contains_key(&column.label));
-        (row.published.is_empty() || !is_printed)
-            && column.models.as_ref().is_none_or(|models| models.contains(&row.model))
+        (row.published.is_empty() || !is_printed) && column.models.as_ref().is_none_or(|models| models.contains(model))
     }
 
     /// What the paper printed at this place.
@@ -270,9 +305,10 @@ impl Experiment {
         self.rows[row].published.get(&self.columns[column].label).copied()
     }
 
-    /// The cell at this place, if there is a figure.
+    /// The cell at this place, if there is a figure that a model of ours gives.
     pub fn cell(&self, row: usize, column: usize) -> Option<Cell> {
-        self.places().any(|place| place == (row, column)).then(|| Cell {
+        let is_run = self.rows.get(row)?.model.is_some() && self.places().any(|place| place == (row, column));
+        is_run.then(|| Cell {
             dataset: self.columns[column].dataset.clone(),
             config: self.config(row, column).expect("settings that were checked"),
         })
@@ -283,7 +319,8 @@ impl Experiment {
         let mut settings = self.settings.clone();
         settings.extend(column.settings.clone());
         settings.extend(row.settings.clone());
-        settings.insert("model".into(), row.model.clone().into());
+        let model = row.model.clone().expect("a row that is run");
+        settings.insert("model".into(), model.into());
         let config = Config::from_table(settings)?;
         let epochs = self.epochs.map_or(config.epochs, Auto::Is);
         Ok(Config { epochs, repeats: self.repeats.unwrap_or(config.repeats), ..config })
@@ -371,6 +408,27 @@ mod tests {
     }
 
     #[test]
+    fn tables_beyond_the_paper_print_what_others_reached_and_run_our_models() {
+        for table in Experiment::all_beyond() {
+            let name = &table.name;
+            assert!(table.is_comparison(), "{name}");
+            for (at, row) in table.rows.iter().enumerate() {
+                let figures = table.places().filter(|place| place.0 == at).count();
+                assert!(figures > 0, "{name}: {}", row.label);
+                // Either ours, then nothing was printed; or printed, then nothing is run.
+                assert_eq!(row.model.is_none(), !row.published.is_empty(), "{name}: {}", row.label);
+                assert!((0..table.columns.len()).all(|column| row.model.is_some() || table.cell(at, column).is_none()));
+            }
+            for column in 0..table.columns.len() {
+                assert!((0..table.rows.len()).any(|row| table.cell(row, column).is_some()), "{name}");
+                assert!((0..table.rows.len()).any(|row| table.published(row, column).is_some()), "{name}");
+            }
+            assert_eq!(Experiment::named(name).unwrap().title, table.title);
+            assert!(!Experiment::names().contains(&name.as_str()));
+        }
+    }
+
+    #[test]
     fn cells_with_the_same_settings_have_the_same_address() {
         let cell =
             |table: &str, row: usize, column: usize| Experiment::named(table).unwrap().cell(row, column).unwrap();
@@ -422,6 +480,9 @@ mod tests {
         wrong(&models("[\"sgc\"]", ""), "sgc");
         wrong(&models("[\"gcn\"]", "Grid = \"9 ± 1\""), "both `models` and published");
         assert_eq!(Experiment::parse("mine", &models("[]", "")).unwrap().places().count(), 0);
+        let printed = |rest: &str| format!("{head}{column}[[rows]]\nlabel = \"x\"\n{rest}");
+        wrong(&printed(""), "neither a model nor published");
+        wrong(&printed("published = { Grid = \"9\" }\nsettings = { hops = 3 }\n"), "settings but no model");
         // A row without published figures may stand beside rows that have some.
         let two = row("gcn", "Grid = \"9 ± 1\"") + "[[rows]]\nlabel = \"y\"\nmodel = \"sgc\"\n";
         assert_eq!(Experiment::parse("mine", &two).unwrap().places().count(), 2);

@@ -94,5 +94,15 @@ fn guess(dataset: &Dataset, config: &Resolved) -> Result<Run> {
     };
     let (valid, test) = (accuracy(&parts.valid, 0), accuracy(parts.test(), 1));
     let (seed, split) = (config.seed, split.digest());
-    Ok(Run { seed, test, valid, best_epoch: 0, split, curve: Vec::new(), connected: None, few_negatives: None })
+    Ok(Run {
+        seed,
+        test,
+        valid,
+        best_epoch: 0,
+        split,
+        curve: Vec::new(),
+        connected: None,
+        few_negatives: None,
+        agreement: None,
+    })
 }

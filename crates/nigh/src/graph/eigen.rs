@@ -9,13 +9,14 @@
 //! components, leaves of one hub): a block that is wider than `count` holds them all, whereas a narrow Krylov space
 //! does not show how many there are.
 
-mod block;
-mod dense;
+mod pass;
 
 use super::Graph;
 use crate::linalg::Matrix;
-use crate::seeds::{Purpose, Seeds, Stream, unit};
-use block::Block;
+use crate::linalg::symmetric::symmetric;
+use crate::linalg::tall::{Block, orthonormalise, sign};
+use crate::seeds::{Purpose, Seeds};
+use pass::pass;
 use rayon::prelude::*;
 
 /// Pairs are good enough when `|A v - λ v|` is at most this times the largest `|λ|`.
@@ -111,7 +112,7 @@ pub fn leading(graph: &Graph, count: usize, by: Leading, seeds: Seeds) -> Eigen 
 /// `u` and `w`.
 fn unmix(graph: &Graph, x: &mut Block, wanted: usize, mixed: Vec<usize>) {
     let mut ax = Block::zeros(x.rows(), x.width);
-    x.pass(graph, [1.0, 0.0, 0.0], &mut ax);
+    pass(graph, x, [1.0, 0.0, 0.0], &mut ax);
     for (x, ax) in x.data.chunks_exact_mut(x.width).zip(ax.data.chunks_exact(x.width)) {
         x[wanted..].iter_mut().zip(&mixed).for_each(|(spare, &column)| *spare = ax[column]);
     }
@@ -124,7 +125,7 @@ fn spectral_radius(graph: &Graph) -> f64 {
     let mut y = x.clone();
     let mut size = 0.0;
     for _ in 0..20 {
-        x.pass(graph, [1.0, 0.0, 0.0], &mut y);
+        pass(graph, &x, [1.0, 0.0, 0.0], &mut y);
         let [xx, yy] = [x.gram(&x)[0], y.gram(&y)[0]];
         if yy == 0.0 {
             return 0.0;
@@ -194,84 +195,13 @@ impl Filter {
     fn apply(&self, graph: &Graph, x: &mut Block) {
         let (scale, shift) = (1.0 / self.half, -self.middle / self.half);
         let mut next = Block::zeros(x.rows(), x.width);
-        x.pass(graph, [scale, shift, 0.0], &mut next);
+        pass(graph, x, [scale, shift, 0.0], &mut next);
         std::mem::swap(x, &mut next);
         for _ in 1..self.degree {
-            x.pass(graph, [2.0 * scale, 2.0 * shift, -1.0], &mut next);
+            pass(graph, x, [2.0 * scale, 2.0 * shift, -1.0], &mut next);
             std::mem::swap(x, &mut next);
         }
     }
-}
-
-/// Gives `x` orthonormal columns with the same span (Cholesky's factor of `X^T X`, twice or more). A column that is
-/// zero or in the span of those before it becomes a random one.
-fn orthonormalise(x: &mut Block, stream: Stream) {
-    let (width, mut spare) = (x.width, Block::zeros(x.rows(), x.width));
-    // The second pass removes what rounding left in the first; random columns need two of their own.
-    let mut passes_left = 2;
-    for draw in 0..6 {
-        let (inverse, lost) = inverse_factor(x.gram(x), width);
-        x.times(&inverse, &mut spare);
-        std::mem::swap(x, &mut spare);
-        if !lost.is_empty() {
-            x.data.par_chunks_mut(width).enumerate().for_each(|(node, row)| {
-                for &column in &lost {
-                    let [word, ..] = stream.at([node as u32, column as u32, draw, 0]);
-                    row[column] = 2.0 * f64::from(unit(word)) - 1.0;
-                }
-            });
-            passes_left = 3;
-        }
-        passes_left -= 1;
-        if passes_left == 0 {
-            return;
-        }
-    }
-}
-
-/// The upper triangular `R^-1` where `R^T R` is the matrix given, and the columns that depend on those before them:
-/// zero in the result.
-fn inverse_factor(mut gram: Vec<f64>, n: usize) -> (Vec<f64>, Vec<usize>) {
-    /// Below this part of a column's squared length, what is orthogonal to the others is rounding error.
-    const DEPENDENT: f64 = 1e-13;
-    let mut lost = Vec::new();
-    // Row k becomes row k of R, or zero.
-    for k in 0..n {
-        let length = gram[k * n + k];
-        let left = (0..k).fold(length, |left, i| left - gram[i * n + k] * gram[i * n + k]);
-        let independent = left > DEPENDENT * length;
-        if !independent {
-            lost.push(k);
-            gram[k * n..][..n].fill(0.0);
-            (0..k).for_each(|i| gram[i * n + k] = 0.0);
-            continue;
-        }
-        gram[k * n + k] = left.sqrt();
-        let (above, row) = gram.split_at_mut(k * n);
-        let row = &mut row[..n];
-        for above in above.chunks_exact(n) {
-            let factor = above[k];
-            row[k + 1..].iter_mut().zip(&above[k + 1..]).for_each(|(r, a)| *r -= factor * a);
-        }
-        let scale = 1.0 / row[k];
-        row[k + 1..].iter_mut().for_each(|r| *r *= scale);
-    }
-    // R^-1 from the last row up: row i is (e_i - Σ_{j>i} R_ij row_j) / R_ii.
-    let mut inverse = vec![0.0; n * n];
-    for i in (0..n).rev() {
-        let pivot = gram[i * n + i];
-        if pivot == 0.0 {
-            continue;
-        }
-        let (row, below) = inverse[i * n..].split_at_mut(n);
-        row[i] = 1.0;
-        for (j, below) in (i + 1..n).zip(below.chunks_exact(n)) {
-            let factor = gram[i * n + j];
-            row[j..].iter_mut().zip(&below[j..]).for_each(|(r, b)| *r -= factor * b);
-        }
-        row[i..].iter_mut().for_each(|r| *r /= pivot);
-    }
-    (inverse, lost)
 }
 
 /// The best approximations to eigenpairs that the span of a block holds, leading ones first.
@@ -292,8 +222,8 @@ impl Ritz {
     fn rotate(graph: &Graph, x: &mut Block, by: Leading) -> Ritz {
         let width = x.width;
         let mut ax = Block::zeros(x.rows(), width);
-        x.pass(graph, [1.0, 0.0, 0.0], &mut ax);
-        let (values, rotation) = dense::symmetric(x.gram(&ax), width);
+        pass(graph, x, [1.0, 0.0, 0.0], &mut ax);
+        let (values, rotation) = symmetric(x.gram(&ax), width);
         let rotation: Vec<f64> = (0..width * width).map(|at| rotation[at % width * width + at / width]).collect();
         let mut spare = Block::zeros(x.rows(), width);
         ax.times(&rotation, &mut spare);
@@ -340,15 +270,6 @@ fn finish(x: &Block, values: &[f64], residual: f64, count: usize) -> Eigen {
     let entry = |i: usize, c: usize| signs.get(c).map_or(0.0, |sign| (sign * x.data[i * x.width + c]) as f32);
     let values = values.iter().copied().chain(std::iter::repeat(0.0)).take(count).collect();
     Eigen { values, vectors: Matrix::from_fn(x.rows(), count, entry), residual }
-}
-
-/// The sign that makes the largest entry of a column positive. Of entries that are nearly as large the first one counts:
-/// in `(1, -1) / sqrt(2)` rounding would decide otherwise.
-fn sign(x: &Block, column: usize) -> f64 {
-    let entries = || x.data.iter().skip(column).step_by(x.width);
-    let largest = entries().fold(0.0f64, |largest, entry| largest.max(entry.abs()));
-    let first = entries().find(|entry| entry.abs() >= (1.0 - 1e-4) * largest);
-    first.map_or(1.0, |entry| 1f64.copysign(*entry))
 }
 
 #[cfg(test)]

@@ -18,6 +18,10 @@ mod rows;
 pub(crate) mod softmax;
 pub(crate) mod sort;
 pub(crate) mod sparse;
+pub(crate) mod svd;
+pub(crate) mod symmetric;
+pub(crate) mod tall;
+mod tf_idf;
 mod transposed_product;
 
 pub use half::{Storage, StorageError};
@@ -29,6 +33,7 @@ pub(crate) use rows::{
     sum_over_row_blocks,
 };
 pub use sparse::SparseMatrix;
+pub(crate) use svd::{Rows, truncated_svd};
 pub(crate) use transposed_product::transposed_product;
 
 /// Bytes that fit the cache of a core: rows of anything larger are prefetched.

@@ -78,13 +78,10 @@ impl SparseMatrix {
         self.by_row.indices[range.clone()].iter().copied().zip(self.by_row.values[range].iter().copied())
     }
 
-    /// Every row divided by its length; a row of zeros stays.
-    pub fn with_unit_rows(&self) -> SparseMatrix {
-        let unit = |row: usize| -> Vec<(u32, f32)> {
-            let length = self.row(row).map(|(_, value)| value * value).sum::<f32>().sqrt();
-            self.row(row).map(|(column, value)| (column, if length > 0.0 { value / length } else { value })).collect()
-        };
-        SparseMatrix::from_rows(&(0..self.rows()).map(unit).collect::<Vec<_>>(), self.cols())
+    /// With no entries in rows that are not wanted.
+    pub fn only_rows(&self, is_wanted: &[bool]) -> SparseMatrix {
+        let row = |row: usize| if is_wanted[row] { self.row(row).collect() } else { Vec::new() };
+        SparseMatrix::from_rows(&(0..self.rows()).map(row).collect::<Vec<_>>(), self.cols())
     }
 
     /// `P F`: row `i` of the result is row `order[i]` of this matrix.

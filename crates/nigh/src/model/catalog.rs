@@ -7,6 +7,7 @@ use crate::encoder::{
 };
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
+use crate::names::named;
 use crate::source::{Node2Vec, Source};
 use std::sync::Arc;
 
@@ -39,6 +40,8 @@ pub struct Hyperparameters {
     pub walks: Node2Vec,
     /// Whether nodes have features, which leave out branches if not.
     pub has_features: bool,
+    /// Whether nodes have learnt rows of their own.
+    pub node_table: NodeTable,
 }
 
 impl Default for Hyperparameters {
@@ -52,6 +55,7 @@ impl Default for Hyperparameters {
             signal_dim: 32,
             walks: Node2Vec::default(),
             has_features: true,
+            node_table: NodeTable::None,
         }
     }
 }
@@ -63,6 +67,16 @@ impl Hyperparameters {
 
     fn mlp(&self) -> Head {
         Head::Mlp { hidden: self.width, dropout: self.dropout }
+    }
+}
+
+named! {
+    /// Whether every node has a row of numbers that is learnt for it, beside what it has in common with others.
+    pub enum NodeTable, "kind of node table" {
+        /// It has not: nothing that is learnt belongs to a single node.
+        None = "none",
+        /// It has, and messages pass about it.
+        Learnt = "learnt",
     }
 }
 
@@ -96,14 +110,22 @@ pub const MODELS: &[CatalogModel] = &[
         let gin = Gin { layers: h.layers() };
         model([features().linear(h).l2_normalize(), signal().through(gin)]).head(Head::Linear)
     }),
-    row("smp-proximity", "walk proximities of several lengths, degrees and features of both nodes under one pair head", |h| {
-        let structure = [PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
-        match h.has_features {
-            true => model([features().through(HopMixture::new(h.hops, INPUT_DROPOUT))])
-                .pair_sources([&structure[..], &[PairSource::Similarities]].concat()),
-            false => model([]).pair_sources(structure.to_vec()),
-        }
-    }),
+    row(
+        "smp-proximity",
+        "walk proximities of several lengths, degrees and features of both nodes under one pair head",
+        |h| {
+            let mut sources = vec![PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
+            let mut branches = Vec::new();
+            if h.has_features {
+                sources.push(PairSource::Similarities);
+                branches.push(features().through(HopMixture::new(h.hops, INPUT_DROPOUT)));
+            }
+            if h.node_table == NodeTable::Learnt {
+                branches.push(ids().through(HopMixture::table(h.hops)));
+            }
+            Architecture { branches, pair_sources: sources, ..model([]) }
+        },
+    ),
     row("smp-gated", "features, labels around a node, structure and signal, each with a head of its own, weighed by validation", |h| {
         let dropout = h.dropout;
         let propagation =
@@ -201,11 +223,6 @@ fn heuristic(heuristic: Heuristic) -> Architecture {
 }
 
 impl Architecture {
-    /// With what is known of pairs.
-    pub fn pair_sources(self, pair_sources: Vec<PairSource>) -> Architecture {
-        Architecture { pair_sources, ..self }
-    }
-
     /// With `F_output`.
     pub fn head(self, head: Head) -> Architecture {
         Architecture { head, ..self }

@@ -37,12 +37,7 @@ pub struct Scoring {
 
 impl Scoring {
     /// Declares or looks up the weights, if the decoder has any.
-    pub(super) fn record(
-        self,
-        weights: &mut WeightAccess<'_>,
-        width: usize,
-        num_scalars: usize,
-    ) -> Option<PairHead> {
+    pub(super) fn record(self, weights: &mut WeightAccess<'_>, width: usize, num_scalars: usize) -> Option<PairHead> {
         let learns = matches!(self.decoder, Decoder::HadamardMlp | Decoder::Proximity);
         learns.then(|| PairHead::record(self, weights, width, num_scalars))
     }

@@ -19,7 +19,7 @@ const MOST_NODES: usize = 5_000;
 const ROUNDS: usize = 8;
 
 /// The weights as they are used: before anything was fitted, all branches count the same.
-fn in_use(weights: &[f32]) -> Vec<f32> {
+pub(super) fn in_use(weights: &[f32]) -> Vec<f32> {
     match weights.iter().all(|&weight| weight == 0.0) {
         true => vec![1.0 / weights.len() as f32; weights.len()],
         false => weights.to_vec(),

@@ -7,6 +7,7 @@ mod head;
 mod heuristic;
 mod pair_head;
 mod pair_scalars;
+mod vectors;
 mod view;
 
 pub use decoder::{Decoder, Scoring};
@@ -110,6 +111,8 @@ pub struct Dimensions {
     pub classes: usize,
     /// Nodes of the largest graph.
     pub nodes: usize,
+    /// Edges of all graphs.
+    pub edges: usize,
 }
 
 impl Dimensions {
@@ -120,6 +123,7 @@ impl Dimensions {
             features: dataset.samples[0].features.count(),
             classes: dataset.class_names.len(),
             nodes: nodes.unwrap_or(0),
+            edges: dataset.num_edges(),
         }
     }
 }
@@ -144,6 +148,8 @@ pub struct Shape {
     pub refresh: Refresh,
     /// How walk proximities are computed.
     pub proximities: Proximities,
+    /// The length of the longest walks between pairs.
+    pub longest_walk: usize,
     /// Classes or scores.
     pub answer: Answer,
 }
@@ -160,6 +166,7 @@ impl Default for Shape {
             signal_scale: SignalScale::InverseSqrt,
             refresh: Refresh::Fixed,
             proximities: Proximities::Exact,
+            longest_walk: 6,
             answer: Answer::Scores(Scoring { decoder: Decoder::Cosine, hidden: 32, dropout: 0.5 }),
         }
     }
@@ -196,6 +203,8 @@ pub struct Recording {
     tape: Tape,
     /// `H`; under a gated head, the class scores of all branches side by side.
     output: Var,
+    /// The branches before the head.
+    branches: Vec<Var>,
     /// What a gated head makes of its branches.
     gated: Matrix,
     graph: u64,
@@ -217,9 +226,11 @@ impl Model {
             access.frozen(gate::GATE, [1, architecture.branches.len()]);
         }
         if let Answer::Scores(scoring) = shape.answer {
-            scoring.record(&mut access, width, num_pair_scalars(&architecture));
+            scoring.record(&mut access, width, num_pair_scalars(&architecture, &shape));
         }
-        pair_scalars::declare(&architecture.pair_sources, shape.num_features, &mut access);
+        let num_scalars = num_pair_scalars(&architecture, &shape);
+        pair_scalars::declare(&architecture.pair_sources, num_scalars, shape.num_features, &mut access);
+        vectors::declare(&architecture.pair_sources, &mut access);
         Ok(Model { architecture, shape, seeds, representation_width: width, weights })
     }
 
@@ -272,6 +283,18 @@ impl Model {
         }
     }
 
+    /// The vectors of all nodes by a gated model: what its branches know before they give class scores. Rows of a branch are scaled to length one
+    /// and then by the root of its weight, so that the cosine of two vectors is the weighted mean of the cosines of branches; those
+    /// without weight are left out.
+    pub(crate) fn gated_vectors(&self, view: &View, draw: u64) -> Matrix {
+        let mut recording = self.record(view);
+        recording.evaluate(self, draw);
+        let weights = gate::in_use(self.weights.get(gate::GATE).expect("a gated model").value.data());
+        let blocks = recording.branches.iter().zip(weights).filter(|(_, weight)| *weight > 0.0);
+        let blocks = blocks.map(|(&branch, weight)| (weight.sqrt(), vectors::unit_rows(recording.tape.value(branch))));
+        vectors::side_by_side(&blocks.collect::<Vec<_>>(), view.graph().num_nodes())
+    }
+
     /// How many classes it tells apart.
     pub(crate) fn num_classes(&self) -> usize {
         self.shape.num_classes().unwrap_or(0)
@@ -292,7 +315,7 @@ impl Model {
 
     /// How many numbers are known of a pair.
     pub(crate) fn num_pair_scalars(&self) -> usize {
-        num_pair_scalars(&self.architecture)
+        num_pair_scalars(&self.architecture, &self.shape)
     }
 
     /// Records the framework equation over one graph.
@@ -338,8 +361,8 @@ impl Ask<'_> {
     }
 }
 
-fn num_pair_scalars(architecture: &Architecture) -> usize {
-    architecture.pair_sources.iter().map(|source| source.width()).sum()
+fn num_pair_scalars(architecture: &Architecture, shape: &Shape) -> usize {
+    architecture.pair_sources.iter().map(|source| source.width(shape.longest_walk)).sum()
 }
 
 /// The framework equation over one graph. Weights are declared or looked up.
@@ -389,7 +412,8 @@ fn record(
     }
     let mut scope = scope(shape, &mut tape, weights, view, "head".into());
     let output = architecture.head.record(&mut scope, &branches);
-    Recording { tape, output, gated: Matrix::default(), graph: view.graph, is_restricted: false }
+    let branches = branches.iter().map(|branch| branch.x).collect();
+    Recording { tape, output, branches, gated: Matrix::default(), graph: view.graph, is_restricted: false }
 }
 
 /// Where the answer of the model is recorded.

@@ -148,7 +148,7 @@ impl PairHead {
         if let Some(product) = self.product {
             pairs::hadamard(h, pairs, self.tape.value_mut(product));
         }
-        self.tape.forward(weights, &Pass { training: false, seeds: Seeds::new(0), graph: 0, draw: 0 });
+        self.tape.forward(weights, &Pass { training: false, seeds: Seeds::ZERO, graph: 0, draw: 0 });
         scores.extend_from_slice(self.tape.value(self.score).data());
     }
 }
@@ -160,4 +160,67 @@ fn predictor(scoring: Scoring, layers: &mut Layers<'_, '_>, product: Var) -> Var
         let x = layers.linear(&[x], &name, if is_last { 1 } else { scoring.hidden });
         if is_last { x } else { layers.relu_dropout(x, scoring.dropout, &name) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::check_loss_gradient;
+
+    const POSITIVE: [[u32; 2]; 2] = [[0, 1], [2, 4]];
+    const NEGATIVE: [[u32; 2]; 3] = [[1, 3], [0, 4], [3, 2]];
+
+    fn head(weights: &mut Weights, width: usize) -> PairHead {
+        let scoring = Scoring { decoder: Decoder::Proximity, hidden: 6, dropout: 0.0 };
+        let mut head = PairHead::record(scoring, &mut WeightAccess::Declare(weights), width, 3);
+        head.set_positives(&POSITIVE);
+        head.set_negatives(5, &NEGATIVE);
+        *head.scalars_mut().unwrap() = Matrix::from_fn(5, 3, |pair, column| (pair * 3 + column) as f32 * 0.2 - 1.0);
+        head
+    }
+
+    // Evaluation drops nothing, so that two passes can be compared.
+    const PASS: Pass = Pass { training: false, seeds: Seeds::ZERO, graph: 0, draw: 0 };
+
+    #[test]
+    fn gradients_agree_with_finite_differences() {
+        let mut weights = Weights::new(Seeds::new(2));
+        let mut head_of_h = head(&mut weights, 4);
+        check_loss_gradient([5, 4], |h, gradient| head_of_h.loss(h, &mut weights, &PASS, gradient));
+        // The weights themselves, of both networks.
+        let h = Matrix::from_fn(5, 4, |node, column| ((node * 7 + column * 3) % 11) as f32 * 0.2 - 1.0);
+        weights.clear_gradients();
+        head_of_h.loss(&h, &mut weights, &PASS, &mut Matrix::default());
+        let gradients: Vec<Matrix> = weights.entries().iter().map(|weight| weight.gradient.clone()).collect();
+        let mut compared = 0;
+        for (at, gradient) in gradients.iter().enumerate() {
+            for (entry, &expected) in gradient.data().iter().enumerate().step_by(7) {
+                let mut moved = |by: f32| {
+                    weights.entries_mut()[at].value.data_mut()[entry] += by;
+                    let loss = head_of_h.loss(&h, &mut weights, &PASS, &mut Matrix::default());
+                    weights.entries_mut()[at].value.data_mut()[entry] -= by;
+                    loss
+                };
+                let difference = (moved(1e-2) - moved(-1e-2)) / 2e-2;
+                let error = (f64::from(expected) - difference).abs();
+                assert!(
+                    error < 5e-3 * difference.abs().max(0.2),
+                    "weight {at}, entry {entry}: {expected} {difference}"
+                );
+                compared += usize::from(expected != 0.0);
+            }
+        }
+        assert!(compared > 100, "{compared}");
+    }
+
+    #[test]
+    fn both_kinds_of_pairs_have_the_same_weight_in_the_loss() {
+        let mut weights = Weights::new(Seeds::new(2));
+        let mut head = head(&mut weights, 0);
+        weights.entries_mut().iter_mut().for_each(|weight| weight.value.data_mut().fill(0.0));
+        // Scores of zero: a loss of ln 2 for every pair, and slopes that cancel.
+        let loss = head.loss(&Matrix::zeros(5, 0), &mut weights, &PASS, &mut Matrix::default());
+        assert!((loss - 2f64.ln()).abs() < 1e-6, "{loss}");
+        assert!(weights.get("pairs/score/bias").unwrap().gradient.data()[0].abs() < 1e-7);
+    }
 }

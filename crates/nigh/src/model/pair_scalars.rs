@@ -4,6 +4,8 @@
 use super::{Heuristic, Model, View};
 use crate::dataset::Features;
 use crate::graph::{Graph, Operator};
+use crate::linalg::dispatch::simd;
+use crate::linalg::svd::{Rows, truncated_svd};
 use crate::linalg::{Matrix, add_scaled, for_row_blocks};
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
@@ -15,7 +17,7 @@ use crate::tape::{WeightAccess, Weights};
 named! {
     /// What a pair head may know of a pair.
     pub enum PairSource, "source of pairs" {
-        /// Walk proximities `(M^k)_ij` of lengths 2 to 6, `M = D^-1/2 A D^-1/2`: three scales of each.
+        /// Walk proximities `(M^k)_ij` of lengths 2 to `longest-walk`, `M = D^-1/2 A D^-1/2`: three scales of each.
         Walks = "walks",
         /// The degrees of both nodes and of their neighbours.
         Degrees = "degrees",
@@ -30,10 +32,10 @@ named! {
 const SIMILARITIES: [[usize; 2]; 5] = [[0, 0], [1, 1], [2, 2], [0, 1], [1, 2]];
 
 impl PairSource {
-    /// How many numbers it gives for a pair.
-    pub fn width(self) -> usize {
+    /// How many numbers it gives for a pair, with walks up to a length.
+    pub fn width(self, longest_walk: usize) -> usize {
         match self {
-            PairSource::Walks => 3 * walks::LENGTHS.len(),
+            PairSource::Walks => 3 * walks::lengths(longest_walk).count(),
             PairSource::Degrees => 7,
             PairSource::SharedNeighbours => 3,
             PairSource::Similarities => SIMILARITIES.len(),
@@ -48,6 +50,9 @@ const SCALE: &str = "pairs/scale";
 /// From features to the columns that are compared.
 const PROJECTION: &str = "pairs/projection";
 
+/// How much each feature counts: the inverse document frequency of words.
+const RARITY: &str = "pairs/rarity";
+
 /// Columns that are compared, where there are more features.
 const PROJECTED: usize = 256;
 
@@ -55,14 +60,14 @@ const PROJECTED: usize = 256;
 const MOST: f32 = 5.0;
 
 /// Declares what is known of pairs from the training: zero until it is learnt.
-pub(super) fn declare(sources: &[PairSource], num_features: usize, weights: &mut WeightAccess<'_>) {
-    let width = sources.iter().map(|source| source.width()).sum();
+pub(super) fn declare(sources: &[PairSource], width: usize, num_features: usize, weights: &mut WeightAccess<'_>) {
     if width > 0 {
         weights.frozen(MEAN, [1, width]);
         weights.frozen(SCALE, [1, width]);
     }
     if sources.contains(&PairSource::Similarities) {
         weights.frozen(PROJECTION, [num_features, num_features.min(PROJECTED)]);
+        weights.frozen(RARITY, [1, num_features]);
     }
 }
 
@@ -72,6 +77,8 @@ pub(super) fn declare(sources: &[PairSource], num_features: usize, weights: &mut
 pub struct PairSettings {
     /// Exact walks, or estimated ones.
     pub proximities: Proximities,
+    /// The length of the longest walks.
+    pub longest_walk: usize,
     /// Distribution of `E`, for estimates.
     pub signal: Signal,
     /// `d`, for estimates.
@@ -91,11 +98,18 @@ impl Model {
         let shape = self.shape();
         let settings = PairSettings {
             proximities: shape.proximities,
+            longest_walk: shape.longest_walk,
             signal: shape.signal,
             signal_dim: shape.signal_dim,
         };
-        let features = self.weights.get(PROJECTION).map(|projection| projected(&view.features, &projection.value));
+        let features = self.compared_features(view);
         pair_scalars(&self.architecture().pair_sources, &settings, view, features.as_ref(), self.seeds(), pairs)
+    }
+
+    /// The columns of the features that are compared, if the model compares any.
+    pub(super) fn compared_features(&self, view: &View) -> Option<Matrix> {
+        let [projection, rarity] = [PROJECTION, RARITY].map(|name| self.weights.get(name).map(|weight| &weight.value));
+        Some(projected(&view.features, rarity?.data(), projection?))
     }
 
     /// Learns means and scales from the numbers of training pairs: a mean of zero and a deviation of one, both kinds of pairs
@@ -136,44 +150,56 @@ impl Model {
         }
     }
 
-    /// Learns which columns of the features are compared.
+    /// Learns which columns of the features are compared: all, or the leading right singular vectors of many. Rare words count
+    /// more than common ones.
     pub(super) fn learn_projection(&mut self, features: &Features) {
         let seeds = self.seeds();
-        if let Some(projection) = self.weights.named(PROJECTION) {
-            let width = projection.value.cols();
-            let mut rng = seeds.rng(Purpose::Eigen, &[features.count() as u64]);
-            let scale = (3.0 / width as f32).sqrt();
-            projection.value = Matrix::from_fn(features.count().max(1), width, |_, _| scale * (2.0 * rng.unit() - 1.0));
-        }
+        let Some(projection) = self.weights.named(PROJECTION) else { return };
+        let [num_features, rank] = projection.value.shape();
+        projection.value = match features {
+            _ if num_features == rank => Matrix::identity(rank),
+            Features::Sparse(matrix) => truncated_svd(Rows::Sparse(&matrix.tf_idf()), rank, seeds).right,
+            Features::Dense(matrix) => truncated_svd(Rows::Dense(&matrix.with_unit_rows()), rank, seeds).right,
+            Features::Constant(_) => Matrix::identity(rank),
+        };
+        let counts = match features {
+            Features::Sparse(matrix) => matrix.inverse_document_frequencies(),
+            _ => vec![1.0; num_features],
+        };
+        self.weights.named(RARITY).expect("declared with the projection").value =
+            Matrix::from_data(1, num_features, counts);
     }
 }
 
-/// Rows of unit length, times the projection.
-fn projected(features: &Features, projection: &Matrix) -> Matrix {
-    let mut rows = Matrix::zeros(features.rows(), projection.cols());
+/// Rows of unit length, rare words weighed more, times the projection.
+fn projected(features: &Features, rarity: &[f32], projection: &Matrix) -> Matrix {
     let width = projection.cols();
-    let cost = width * 64;
-    for_row_blocks(rows.data_mut(), width, cost, |first, rows| {
+    let mut rows = Matrix::zeros(features.rows(), width);
+    let entries = |row: usize| -> Vec<(u32, f32)> {
+        match features {
+            Features::Sparse(matrix) => matrix.row(row).collect(),
+            Features::Dense(matrix) => (0..).zip(matrix.row(row).iter().copied()).collect(),
+            Features::Constant(_) => vec![(0, 1.0)],
+        }
+    };
+    for_row_blocks(rows.data_mut(), width, 64 * width, |first, rows| {
         for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-            match features {
-                Features::Sparse(matrix) => {
-                    let square: f32 = matrix.row(first + at).map(|(_, value)| value * value).sum();
-                    let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-                    matrix.row(first + at).for_each(|(column, value)| {
-                        add_scaled(row, scale * value, projection.row(column as usize));
-                    });
-                }
-                Features::Dense(matrix) => {
-                    let x = matrix.row(first + at);
-                    let square: f32 = x.iter().map(|value| value * value).sum();
-                    let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-                    x.iter().enumerate().for_each(|(column, value)| add_scaled(row, scale * value, projection.row(column)));
-                }
-                Features::Constant(_) => row.copy_from_slice(projection.row(0)),
-            }
+            let mut entries = entries(first + at);
+            entries.iter_mut().for_each(|(column, value)| *value *= rarity[*column as usize]);
+            let length = entries.iter().map(|(_, value)| value * value).sum::<f32>().sqrt();
+            let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+            add_rows(row, &entries, scale, projection);
         }
     });
     rows
+}
+
+simd! {
+    fn add_rows(sum: &mut [f32], entries: &[(u32, f32)], scale: f32, rows: &Matrix) {
+        for &(row, value) in entries {
+            add_scaled(sum, scale * value, rows.row(row as usize));
+        }
+    }
 }
 
 /// The numbers of all sources for every pair, side by side. `features` are rows whose inner products say how similar two nodes
@@ -186,7 +212,8 @@ pub(crate) fn pair_scalars(
     seeds: Seeds,
     pairs: &[[u32; 2]],
 ) -> Matrix {
-    let mut scalars = Matrix::zeros(pairs.len(), sources.iter().map(|source| source.width()).sum());
+    let width = sources.iter().map(|source| source.width(settings.longest_walk)).sum();
+    let mut scalars = Matrix::zeros(pairs.len(), width);
     let mut left = 0;
     for &source in sources {
         let part = match source {
@@ -210,15 +237,16 @@ fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, pairs: &[[u3
     let operator = Operator::walk(graph.clone());
     let stream = seeds.stream(Purpose::Signal, &[view.graph]);
     let signal = (settings.signal, stream, &view.addresses[..], settings.signal_dim);
-    let HopProducts { pairs: products, squares } = walk_products(&operator, settings.proximities, signal, pairs);
+    let HopProducts { pairs: products, squares } =
+        walk_products(&operator, settings.proximities, settings.longest_walk, signal, pairs);
     let ends = 2.0 * graph.num_edges() as f32;
-    let width = PairSource::Walks.width();
+    let width = PairSource::Walks.width(settings.longest_walk);
     let mut scalars = Matrix::zeros(pairs.len(), width);
     for_row_blocks(scalars.data_mut(), width, 16 * width, |first, rows| {
         for (at, row) in rows.chunks_exact_mut(width).enumerate() {
             let [i, j] = pairs[first + at].map(|node| node as usize);
             let root = (graph.degree(i).max(1) as f32 * graph.degree(j).max(1) as f32).sqrt();
-            let of_lengths = products.row(first + at).iter().zip(walks::LENGTHS);
+            let of_lengths = products.row(first + at).iter().zip(walks::lengths(settings.longest_walk));
             for ((&p, length), out) in of_lengths.zip(row.chunks_exact_mut(3)) {
                 // An estimate may fall below zero.
                 let p = p.max(0.0);
@@ -246,7 +274,7 @@ fn degree_scalars(graph: &Graph, pairs: &[[u32; 2]]) -> Matrix {
         let [(a, b), (c, d)] = [&logs, &means].map(|of| (of[i as usize], of[j as usize]));
         [a + b, (a - b).abs(), a.min(b), a * b, c + d, (c - d).abs(), c.min(d)]
     };
-    Matrix::from_data(pairs.len(), PairSource::Degrees.width(), pairs.iter().flat_map(row).collect())
+    Matrix::from_data(pairs.len(), 7, pairs.iter().flat_map(row).collect())
 }
 
 fn shared_neighbours(view: &View, pairs: &[[u32; 2]]) -> Matrix {

@@ -1,26 +1,30 @@
 //! The tables of the paper as one HTML page without scripts or external files, for screens of any width.
 
 use super::markup::escaped;
-use super::paper::{LEGEND, Rank, about, measured_text, name, published_text, ranks, sign, word};
+use super::paper::{COMPARISON_LEGEND, LEGEND, Rank, about, measured_text, name, published_text, ranks, sign, word};
 use crate::display::{byte_size, pluralize};
-use crate::experiment::{ComparedTable, FigureKind, Published, Record, RecordSet, Verdict, VerdictCounts};
+use crate::experiment::{
+    ComparedTable, ComparisonCounts, FigureKind, Published, Record, RecordSet, Verdict, VerdictCounts,
+};
 use std::fmt::Write;
 
 /// The whole page, with learning curves from the records.
 pub fn page(tables: &[ComparedTable], records: &RecordSet) -> String {
     let mut body = String::new();
-    let total = VerdictCounts::of(tables.iter().flat_map(|compared| &compared.figures));
-    let _ = write!(body, "<header><h1>The paper's tables, ours beside theirs</h1>{}", tiles(total));
-    let _ = write!(
-        body,
-        "<p>Ours, and below it in grey the paper's. {}; best bold, second underlined.</p></header>",
-        LEGEND
-    );
+    let is_comparison = tables.iter().any(|compared| compared.table.is_comparison());
+    let (title, legend) = match is_comparison {
+        true => ("Our models beside what others printed", COMPARISON_LEGEND.to_string()),
+        false => {
+            ("The paper's tables, ours beside theirs", format!("Ours, and below it in grey the paper's. {LEGEND}"))
+        }
+    };
+    let _ = write!(body, "<header><h1>{title}</h1>{}", tiles(&counts(tables)));
+    let _ = write!(body, "<p>{legend}; best bold, second underlined.</p></header>");
     body += "<section id=\"summary\"><h2>Tables</h2><ul class=\"tables\">";
     for compared in tables {
-        let summary = VerdictCounts::of(&compared.figures);
+        let summary = counts(std::slice::from_ref(compared));
         let (name, title) = (escaped(&compared.table.name), escaped(&compared.table.title));
-        let _ = write!(body, "<li><a href=\"#{name}\">{title}</a> {}</li>", share_bar(summary));
+        let _ = write!(body, "<li><a href=\"#{name}\">{title}</a> {}</li>", share_bar(&summary));
     }
     body += "</ul></section>";
     for compared in tables {
@@ -77,30 +81,47 @@ fn with_code(text: &str) -> String {
         .collect()
 }
 
+/// The class of the style sheet: ahead, level and behind have the colours of better, reproduced and short.
 fn class(verdict: Verdict) -> String {
+    let verdict = match verdict {
+        Verdict::Ahead => Verdict::Better,
+        Verdict::Level => Verdict::Reproduced,
+        Verdict::Behind => Verdict::Short,
+        other => other,
+    };
     word(verdict).replace(' ', "-")
 }
 
-fn counts(summary: VerdictCounts) -> [(Verdict, usize); 4] {
-    [
-        (Verdict::Reproduced, summary.reproduced),
-        (Verdict::Better, summary.better),
-        (Verdict::Short, summary.short),
-        (Verdict::NotRun, summary.not_run),
-    ]
+/// How many figures of these tables have each verdict.
+fn counts(tables: &[ComparedTable]) -> [(Verdict, usize); 4] {
+    let figures = || tables.iter().flat_map(|compared| &compared.figures);
+    if tables.iter().any(|compared| compared.table.is_comparison()) {
+        let ComparisonCounts { ahead, level, behind, not_run } = ComparisonCounts::of(figures());
+        let verdicts = [Verdict::Level, Verdict::Ahead, Verdict::Behind, Verdict::NotRun];
+        let counts = [level, ahead, behind, not_run];
+        return std::array::from_fn(|at| (verdicts[at], counts[at]));
+    }
+    let VerdictCounts { reproduced, better, short, not_run } = VerdictCounts::of(figures());
+    let verdicts = [Verdict::Reproduced, Verdict::Better, Verdict::Short, Verdict::NotRun];
+    let counts = [reproduced, better, short, not_run];
+    std::array::from_fn(|at| (verdicts[at], counts[at]))
 }
 
-fn tiles(summary: VerdictCounts) -> String {
-    let tile = |(verdict, count): (Verdict, usize)| {
-        format!("<div class=\"tile {}\"><b>{count}</b>{}</div>", class(verdict), word(verdict))
+fn tiles(counts: &[(Verdict, usize)]) -> String {
+    let tile = |(verdict, count): &(Verdict, usize)| {
+        format!("<div class=\"tile {}\"><b>{count}</b>{}</div>", class(*verdict), word(*verdict))
     };
-    let all = format!("<div class=\"tile\"><b>{}</b>figures printed</div>", summary.total());
-    format!("<div class=\"tiles\">{all}{}</div>", counts(summary).map(tile).concat())
+    let is_comparison = counts.iter().any(|(verdict, _)| *verdict == Verdict::Level);
+    let what = if is_comparison { "figures of ours" } else { "figures printed" };
+    let total: usize = counts.iter().map(|(_, count)| count).sum();
+    let all = format!("<div class=\"tile\"><b>{total}</b>{what}</div>");
+    format!("<div class=\"tiles\">{all}{}</div>", counts.iter().map(tile).collect::<String>())
 }
 
-fn share_bar(summary: VerdictCounts) -> String {
-    let (total, mut left, mut parts) = (summary.total().max(1) as f64, 0.0, String::new());
-    for (verdict, count) in counts(summary) {
+fn share_bar(counts: &[(Verdict, usize)]) -> String {
+    let total = counts.iter().map(|(_, count)| count).sum::<usize>().max(1) as f64;
+    let (mut left, mut parts) = (0.0, String::new());
+    for &(verdict, count) in counts {
         let width = 100.0 * count as f64 / total;
         let _ = write!(
             parts,
@@ -149,6 +170,7 @@ fn cell(compared: &ComparedTable, row: usize, column: usize) -> String {
         Rank::None => text,
     };
     let value = match figure.measured {
+        _ if figure.cell.is_none() => styled(published_text(figure), published_rank),
         Some(_) => format!("{} {}", styled(measured_text(compared, figure), measured_rank), sign(figure.verdict)),
         None => "not run".to_string(),
     };
@@ -162,13 +184,15 @@ fn cell(compared: &ComparedTable, row: usize, column: usize) -> String {
                 measured.millis_per_epoch
             )
         }
+        None if figure.cell.is_none() => word(figure.verdict).to_string(),
         None => compared.why(figure),
     };
+    let below = if figure.cell.is_none() { String::new() } else { styled(published_text(figure), published_rank) };
     format!(
         "<td title=\"{}\"><span class=\"{}\">{value}</span><small>{}</small></td>",
         escaped(&about),
         class(figure.verdict),
-        styled(published_text(figure), published_rank)
+        below
     )
 }
 
@@ -180,7 +204,7 @@ fn curves(compared: &ComparedTable, records: &RecordSet) -> String {
             .figures
             .iter()
             .filter(|figure| figure.column == column)
-            .map(|figure| (figure.row, mean_curve(&records.of(&figure.cell).collect::<Vec<_>>())))
+            .filter_map(|figure| Some((figure.row, mean_curve(&records.of(figure.cell.as_ref()?).collect::<Vec<_>>()))))
             .filter(|(_, points)| points.len() > 1)
             .collect();
         if !lines.is_empty() {

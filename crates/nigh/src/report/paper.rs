@@ -1,31 +1,42 @@
 //! Tables of the paper with measured beside published figures: for the terminal, as Markdown, LaTeX and csv.
 
 use super::aligned_table::AlignedTable;
-use crate::experiment::{ComparedTable, Experiment, Figure, FigureKind, Measured, Published, Verdict, VerdictCounts};
+use crate::experiment::{
+    ComparedTable, ComparisonCounts, Experiment, Figure, FigureKind, Measured, Published, Verdict, VerdictCounts,
+};
 use crate::metric::{Metric, PairMetric};
-use crate::names::Auto;
+use crate::train::Config;
 use nigh_formats::text_table::csv_field;
 use std::fmt::Write;
 
 /// The sign that stands for a verdict.
 pub fn sign(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Reproduced => "=",
-        Verdict::Better => "+",
-        Verdict::Short => "-",
-        Verdict::NotRun => "",
-        Verdict::Unpublished => "",
+        Verdict::Reproduced | Verdict::Level => "=",
+        Verdict::Better | Verdict::Ahead => "+",
+        Verdict::Short | Verdict::Behind => "-",
+        Verdict::NotRun | Verdict::Unpublished | Verdict::Printed => "",
     }
 }
 
 /// What the signs mean.
 pub const LEGEND: &str = "= reproduced, + better, - short, (n) fewer repeats than requested";
 
+/// What the signs mean in a table that compares our models with what others printed.
+pub const COMPARISON_LEGEND: &str = "+ more than half a point ahead of the best printed figure of the column, = within half a \
+                                     point, - behind; (n) fewer repeats than requested";
+
+/// What the signs in a table mean.
+pub fn legend(compared: &ComparedTable) -> &'static str {
+    if compared.table.is_comparison() { COMPARISON_LEGEND } else { LEGEND }
+}
+
 /// `mean ± std`, with the paper's decimals.
 pub fn measured_text(compared: &ComparedTable, figure: &Figure) -> String {
     let Some(Measured { std, repeats, .. }) = figure.measured else { return String::new() };
     let (mean, decimals) = (mean(compared, figure), decimals(figure));
-    let fewer = if repeats < figure.cell.config.repeats { format!(" ({repeats})") } else { String::new() };
+    let requested = figure.cell.as_ref().map_or(0, |cell| cell.config.repeats);
+    let fewer = if repeats < requested { format!(" ({repeats})") } else { String::new() };
     match compared.table.kind {
         // One repeat has no deviation.
         FigureKind::Metric if repeats > 1 => format!("{mean} ± {std:.decimals$}{fewer}"),
@@ -43,9 +54,10 @@ fn mean(compared: &ComparedTable, figure: &Figure) -> String {
 }
 
 fn decimals(figure: &Figure) -> usize {
+    let metric = figure.cell.as_ref().and_then(|cell| cell.config.metric.made());
     match figure.published {
         Some(Published::Figure { decimals, .. }) => decimals.max(1),
-        _ if matches!(figure.cell.config.metric, Auto::Is(Metric::Pairs(PairMetric::HitsAt(_)))) => 2,
+        _ if matches!(metric, Some(Metric::Pairs(PairMetric::HitsAt(_) | PairMetric::MeanReciprocalRank))) => 2,
         _ => 1,
     }
 }
@@ -90,6 +102,7 @@ pub fn ranks(compared: &ComparedTable, figure: &Figure) -> [Rank; 2] {
         Some(Published::Figure { mean, .. }) => Some(mean),
         _ => None,
     };
+    let either = |figure: &Figure| measured(figure).or(published(figure));
     let of = |value: &dyn Fn(&Figure) -> Option<f64>| {
         let [best, second] = compared.best_two(figure.row, figure.column, value);
         match value(figure) {
@@ -98,7 +111,20 @@ pub fn ranks(compared: &ComparedTable, figure: &Figure) -> [Rank; 2] {
             _ => Rank::None,
         }
     };
+    if compared.table.is_comparison() {
+        // Ours and printed figures are of different models, and one ranking has them all.
+        return [of(&either); 2];
+    }
     [of(&measured), of(&published)]
+}
+
+/// The figure of a table that has one per row and column: ours with its sign, or what was printed.
+fn either_text(compared: &ComparedTable, figure: &Figure) -> String {
+    match (&figure.cell, figure.measured) {
+        (None, _) => published_text(figure),
+        (Some(_), None) => "not run".to_string(),
+        (Some(_), Some(_)) => measured_text(compared, figure),
+    }
 }
 
 /// The rows and the columns that have a figure.
@@ -139,13 +165,25 @@ pub fn text(compared: &ComparedTable, is_styled: bool) -> String {
         Rank::Second if is_styled => format!("\x1b[4m{text}\x1b[0m"),
         _ => text,
     };
+    let is_comparison = compared.table.is_comparison();
     let mut headings = vec![compared.table.measure.clone()];
-    headings.extend(columns.iter().flat_map(|&column| [heading(compared, column), "paper".to_string()]));
+    headings.extend(columns.iter().flat_map(|&column| {
+        let paper = (!is_comparison).then(|| "paper".to_string());
+        std::iter::once(heading(compared, column)).chain(paper)
+    }));
     let mut table = AlignedTable::new(&headings);
     for row in rows {
         let mut cells = vec![name(compared, row)];
         for &column in &columns {
-            cells.extend(match compared.at(row, column) {
+            let figure = compared.at(row, column);
+            if is_comparison {
+                cells.push(figure.map_or(String::new(), |figure| {
+                    let shown = styled(either_text(compared, figure), ranks(compared, figure)[0]);
+                    format!("{shown} {:1}", sign(figure.verdict))
+                }));
+                continue;
+            }
+            cells.extend(match figure {
                 Some(figure) => {
                     let measured =
                         if figure.measured.is_some() { measured_text(compared, figure) } else { "not run".to_string() };
@@ -161,7 +199,8 @@ pub fn text(compared: &ComparedTable, is_styled: bool) -> String {
         table.row(&cells);
     }
     let reasons: String = compared.reasons().iter().map(|reason| format!("{reason}\n")).collect();
-    format!("{} ({})\n\n{table}\n{LEGEND}\n{reasons}", compared.table.title, compared.table.place)
+    let legend = legend(compared);
+    format!("{} ({})\n\n{table}\n{legend}\n{reasons}", compared.table.title, compared.table.place)
 }
 
 /// A table in Markdown: the best is bold, the second underlined.
@@ -172,14 +211,18 @@ pub fn markdown(compared: &ComparedTable) -> String {
         one_line(&text.chars().map(special).collect::<String>())
     };
     let mut text = format!("## {}\n\n{}\n\n|", escaped(&compared.table.title), escaped(&about(compared)));
-    let columns_of = |text: &mut String, cells: [&str; 2]| write!(text, " {} | {} |", cells[0], cells[1]);
+    let is_comparison = compared.table.is_comparison();
+    let columns_of = |text: &mut String, cells: [&str; 2]| match is_comparison {
+        true => write!(text, " {} |", cells[0]),
+        false => write!(text, " {} | {} |", cells[0], cells[1]),
+    };
     let written = "memory can be written";
     text += " |";
     columns
         .iter()
         .for_each(|&column| columns_of(&mut text, [&escaped(&heading(compared, column)), "paper"]).expect(written));
     text += "\n|---|";
-    columns.iter().for_each(|_| text += "--:|--:|");
+    columns.iter().for_each(|_| text += if is_comparison { "--:|" } else { "--:|--:|" });
     let styled = |text: String, rank: Rank| match rank {
         Rank::Best if !text.is_empty() => format!("**{text}**"),
         // Markdown has no underline; `<ins>` is shown as one everywhere.
@@ -190,11 +233,12 @@ pub fn markdown(compared: &ComparedTable) -> String {
         write!(text, "\n| {} |", escaped(&name(compared, row))).expect(written);
         for &column in &columns {
             let Some(figure) = compared.at(row, column) else {
-                text += " | |";
+                columns_of(&mut text, ["", ""]).expect(written);
                 continue;
             };
             let [measured_rank, published_rank] = ranks(compared, figure);
             let measured = match figure.measured {
+                _ if figure.cell.is_none() => styled(published_text(figure), published_rank),
                 Some(_) => {
                     format!("{} {}", styled(measured_text(compared, figure), measured_rank), sign(figure.verdict))
                 }
@@ -216,14 +260,22 @@ fn one_line(text: &str) -> String {
 
 /// All tables in Markdown, below a summary.
 pub fn markdown_page(tables: &[ComparedTable]) -> String {
-    let legend = format!("{LEGEND}; best **bold**, second <ins>underlined</ins>.");
+    let is_comparison = tables.iter().any(|compared| compared.table.is_comparison());
+    let (title, legend) = match is_comparison {
+        true => ("Our models beside what others printed", COMPARISON_LEGEND),
+        false => ("The paper's tables, ours beside theirs", LEGEND),
+    };
+    let legend = format!("{legend}; best **bold**, second <ins>underlined</ins>.");
     let summary = summary(tables).markdown();
     let tables: Vec<String> = tables.iter().map(markdown).collect();
-    format!("# The paper's tables, ours beside theirs\n\n{summary}\n{legend}\n\n{}", tables.join("\n"))
+    format!("# {title}\n\n{summary}\n{legend}\n\n{}", tables.join("\n"))
 }
 
 /// Number of figures of each table with each verdict.
 pub fn summary(tables: &[ComparedTable]) -> AlignedTable {
+    if tables.iter().any(|compared| compared.table.is_comparison()) {
+        return comparison_summary(tables);
+    }
     let mut table = AlignedTable::new(&["table", "reproduced", "better", "short", "not run", "of"]);
     let mut line = |name: &str, summary: VerdictCounts| {
         let VerdictCounts { reproduced, better, short, not_run } = summary;
@@ -233,6 +285,18 @@ pub fn summary(tables: &[ComparedTable]) -> AlignedTable {
     tables.iter().for_each(|compared| line(&compared.table.name, VerdictCounts::of(&compared.figures)));
     if tables.len() > 1 {
         line("all", VerdictCounts::of(tables.iter().flat_map(|compared| &compared.figures)));
+    }
+    table
+}
+
+/// Number of our figures of each table that are ahead of the best printed one, level with it or behind.
+fn comparison_summary(tables: &[ComparedTable]) -> AlignedTable {
+    let mut table = AlignedTable::new(&["table", "ahead", "level", "behind", "not run", "of"]);
+    for compared in tables {
+        let counts = ComparisonCounts::of(&compared.figures);
+        let ComparisonCounts { ahead, level, behind, not_run } = counts;
+        let counts = [ahead, level, behind, not_run, counts.total()].map(|count| count.to_string());
+        table.row(&[std::slice::from_ref(&compared.table.name), &counts[..]].concat());
     }
     table
 }
@@ -266,7 +330,12 @@ pub fn latex(compared: &ComparedTable) -> String {
         labels.join(" & "),
     );
     for row in rows {
-        for (who, at) in [("ours", 0), ("paper", 1)] {
+        let lines: &[(&str, usize)] = match (&compared.table.rows[row].model, compared.table.is_comparison()) {
+            (None, _) => &[("printed", 1)],
+            (Some(_), true) => &[("ours", 0)],
+            (Some(_), false) => &[("ours", 0), ("paper", 1)],
+        };
+        for (line, &(who, at)) in lines.iter().enumerate() {
             let cells = columns.iter().map(|&column| match compared.at(row, column) {
                 None => String::new(),
                 Some(figure) => {
@@ -276,7 +345,7 @@ pub fn latex(compared: &ComparedTable) -> String {
                     if value.is_empty() { "---".to_string() } else { value + &sign.replace(" $$", "") }
                 }
             });
-            let label = if at == 0 { escaped(&name(compared, row)) } else { String::new() };
+            let label = if line == 0 { escaped(&name(compared, row)) } else { String::new() };
             let cells: Vec<String> = cells.collect();
             writeln!(text, "{label} & {who} & {} \\\\", cells.join(" & ")).expect("memory can be written");
         }
@@ -299,13 +368,14 @@ pub fn csv(compared: &ComparedTable) -> String {
             Some(Published::OutOfMemory) => (None, None, "out of memory"),
             None => (None, None, ""),
         };
-        let config = &figure.cell.config;
+        let config = figure.cell.as_ref().map(|cell| &cell.config);
+        let setting = |value: fn(&Config) -> String| config.map_or(String::new(), value);
         let fields = [
             compared.table.name.clone(),
-            config.task.to_string(),
+            setting(|config| config.task.to_string()),
             name(compared, figure.row),
-            config.model.to_string(),
-            config.refresh.to_string(),
+            setting(|config| config.model.to_string()),
+            setting(|config| config.refresh.to_string()),
             column.label.clone(),
             column.dataset.clone(),
             compared.measure(figure.column).to_string(),
@@ -316,7 +386,7 @@ pub fn csv(compared: &ComparedTable) -> String {
             number(std),
             note.to_string(),
             word(figure.verdict).to_string(),
-            if figure.measured.is_none() { compared.why(figure) } else { String::new() },
+            if figure.verdict == Verdict::NotRun { compared.why(figure) } else { String::new() },
             number(figure.measured.map(|measured| measured.millis_per_epoch)),
             figure.measured.and_then(|measured| measured.peak_bytes).map(|bytes| bytes.to_string()).unwrap_or_default(),
         ];
@@ -334,6 +404,10 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Short => "short",
         Verdict::NotRun => "not run",
         Verdict::Unpublished => "unpublished",
+        Verdict::Ahead => "ahead",
+        Verdict::Level => "level",
+        Verdict::Behind => "behind",
+        Verdict::Printed => "printed",
     }
 }
 

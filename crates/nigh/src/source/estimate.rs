@@ -16,6 +16,21 @@ pub fn sufficient_width(max_norm: f64, epsilon: f64, delta: f64) -> f64 {
     4.0 * (4.0 / delta).ln() / (e * e - e * e * e)
 }
 
+/// The error that Theorem 2 promises for a signal `dim` wide, with probability above `1 - delta` for a pair; `None` if the signal is
+/// too narrow for any promise. The inverse of [`sufficient_width`].
+pub fn certified_error(max_norm: f64, dim: usize, delta: f64) -> Option<f64> {
+    let enough = |epsilon: f64| sufficient_width(max_norm, epsilon, delta) <= dim as f64;
+    let (mut low, mut high) = (0.0, 0.5 * max_norm);
+    if !enough(high) {
+        return None;
+    }
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        (low, high) = if enough(middle) { (low, middle) } else { (middle, high) };
+    }
+    Some(high)
+}
+
 /// Pairs with a proximity to estimate: each is joined by a walk of at most `2 hops` steps. Other pairs have none, and any
 /// estimate would look good on them.
 pub fn sample_pairs(graph: &Graph, hops: usize, count: usize, seed: u64) -> Vec<[u32; 2]> {

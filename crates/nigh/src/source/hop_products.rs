@@ -28,10 +28,8 @@ pub fn hop_products(
 ) -> HopProducts {
     let hops = products.iter().flatten().copied().max().unwrap_or(0);
     let num_nodes = operator.graph().num_nodes();
-    let mut found = HopProducts {
-        pairs: Matrix::zeros(pairs.len(), products.len()),
-        squares: Matrix::zeros(num_nodes, hops + 1),
-    };
+    let mut found =
+        HopProducts { pairs: Matrix::zeros(pairs.len(), products.len()), squares: Matrix::zeros(num_nodes, hops + 1) };
     for start in (0..width).step_by(PANEL) {
         let mut levels = vec![panel(start..width.min(start + PANEL))];
         for hop in 0..hops {

@@ -8,6 +8,7 @@ use crate::linalg::Matrix;
 use crate::names::named;
 use crate::seeds::Stream;
 use rayon::prelude::*;
+use std::ops::RangeInclusive;
 
 named! {
     /// How walk proximities are computed.
@@ -19,16 +20,19 @@ named! {
     }
 }
 
-/// Rows of `M^a` are needed up to this `a`: two of them make walks of twice the length.
-const HOPS: usize = 3;
+/// The longest walks that can be asked for.
+pub const MAX_LENGTH: usize = 10;
 
-/// Which rows make each proximity: walks of length 2 to 6.
-const PRODUCTS: [[usize; 2]; 5] = [[1, 1], [1, 2], [2, 2], [2, 3], [3, 3]];
+/// Rows of `M^a` up to this `a` make walks of twice the length.
+const MAX_HOPS: usize = MAX_LENGTH / 2;
 
 /// Lengths of walks, in the order of the columns of [`HopProducts::pairs`].
-pub const LENGTHS: [usize; 5] = [2, 3, 4, 5, 6];
+pub fn lengths(longest: usize) -> RangeInclusive<usize> {
+    2..=longest
+}
 
-/// The hop that the closed walks of length `2 a` stand for in [`HopProducts::squares`]: `(M^2a)_ii = |(M^a)_i|²`.
+/// The two rows whose inner product counts walks of a length. In [`HopProducts::squares`] each stands for the closed walks of twice
+/// its own: `(M^2a)_ii = |(M^a)_i|²`.
 pub fn halves(length: usize) -> [usize; 2] {
     [length / 2, length.div_ceil(2)]
 }
@@ -47,12 +51,12 @@ pub struct ExactCost {
 
 impl ExactCost {
     /// Counts walks: a row of `M^a` has at most as many entries as there are walks of length `a`, and as nodes.
-    pub fn of(graph: &Graph) -> ExactCost {
+    pub fn of(graph: &Graph, longest: usize) -> ExactCost {
         let n = graph.num_nodes();
         let all = 2.0 * graph.num_edges() as f64;
         let mut walks: Vec<f64> = vec![1.0; n];
         let (mut expansion, mut entries) = (0.0, 0.0);
-        for _ in 0..HOPS {
+        for _ in 0..longest.div_ceil(2) {
             walks = (0..n).map(|i| graph.neighbours(i).iter().map(|&j| walks[j as usize]).sum()).collect();
             expansion += walks.iter().map(|&count| count.min(all)).sum::<f64>();
             entries += walks.iter().map(|&count| count.min(n as f64)).sum::<f64>();
@@ -61,30 +65,44 @@ impl ExactCost {
     }
 }
 
+/// `max_i |M_i|`, which bounds the rows of every power of `M`: its spectral norm is at most one.
+pub fn max_row_norm(graph: &Graph) -> f64 {
+    let operator = Operator::walk(graph.clone().into());
+    let scale = operator.left();
+    let square = |i: usize| -> f64 {
+        let weight = |at: usize| graph.weights(i).map_or(1.0, |weights| f64::from(weights[at]));
+        let entry = |(at, &j): (usize, &u32)| weight(at) * f64::from(scale[i]) * f64::from(scale[j as usize]);
+        graph.neighbours(i).iter().enumerate().map(|neighbour| entry(neighbour).powi(2)).sum()
+    };
+    (0..graph.num_nodes()).map(square).fold(0.0, f64::max).sqrt()
+}
+
 /// Proximities of pairs in one graph.
 pub fn walk_products(
     graph: &Operator,
     proximities: Proximities,
+    longest: usize,
     signal: (Signal, Stream, &[u32], usize),
     pairs: &[[u32; 2]],
 ) -> HopProducts {
+    let products: Vec<[usize; 2]> = lengths(longest).map(halves).collect();
     match proximities {
-        Proximities::Exact => exact(graph, pairs),
+        Proximities::Exact => exact(graph, &products, pairs),
         Proximities::Estimated => {
             let (signal, stream, addresses, dim) = signal;
             let factor = 1.0 / (dim as f32).sqrt();
             let panel = |columns| signal.matrix(stream, addresses, columns, factor);
-            hop_products(graph, dim, panel, &PRODUCTS, pairs)
+            hop_products(graph, dim, panel, &products, pairs)
         }
     }
 }
 
-/// One row of `M^a` for `a = 1..=HOPS`: nodes and values.
-#[derive(Debug, Clone, Default)]
-struct Rows([Vec<(u32, f32)>; HOPS]);
+/// One row of `M^a` for every `a` from 1: nodes and values.
+type Rows = Vec<Vec<(u32, f32)>>;
 
-fn exact(operator: &Operator, pairs: &[[u32; 2]]) -> HopProducts {
+fn exact(operator: &Operator, products: &[[usize; 2]], pairs: &[[u32; 2]]) -> HopProducts {
     let n = operator.graph().num_nodes();
+    let hops = products.iter().flatten().copied().max().unwrap_or(0);
     let mut is_end = vec![false; n];
     pairs.iter().flatten().for_each(|&node| is_end[node as usize] = true);
     let ends: Vec<u32> = (0..n as u32).filter(|&node| is_end[node as usize]).collect();
@@ -94,43 +112,47 @@ fn exact(operator: &Operator, pairs: &[[u32; 2]]) -> HopProducts {
         .par_chunks(EXPANDED_TOGETHER)
         .flat_map_iter(|ends| {
             let mut expansion = Expansion::new(n);
-            ends.iter().map(|&node| expansion.rows(operator, node)).collect::<Vec<_>>()
+            ends.iter().map(|&node| expansion.rows(operator, node, hops)).collect::<Vec<_>>()
         })
         .collect();
-    let mut squares = Matrix::zeros(n, HOPS + 1);
+    let mut squares = Matrix::zeros(n, hops + 1);
     for (&node, rows) in ends.iter().zip(&rows) {
         let row = squares.row_mut(node as usize);
         row[0] = 1.0;
-        for (square, entries) in row[1..].iter_mut().zip(&rows.0) {
+        for (square, entries) in row[1..].iter_mut().zip(rows) {
             *square = entries.iter().map(|&(_, value)| value * value).sum();
         }
     }
     let mut by_first: Vec<u32> = (0..pairs.len() as u32).collect();
     by_first.sort_by_key(|&pair| pairs[pair as usize][0]);
     let runs: Vec<&[u32]> = by_first.chunk_by(|&a, &b| pairs[a as usize][0] == pairs[b as usize][0]).collect();
-    let products: Vec<[f32; PRODUCTS.len()]> = runs
+    let width = products.len();
+    let of_runs: Vec<Vec<f32>> = runs
         .par_chunks(RUNS_TOGETHER)
-        .flat_map_iter(|runs| {
-            let mut levels = vec![[0.0; HOPS]; n];
+        .map(|runs| {
+            let mut levels = vec![[0.0; MAX_HOPS + 1]; n];
             let mut found = Vec::new();
             for run in runs {
                 let first = &rows[place[pairs[run[0] as usize][0] as usize] as usize];
-                for (level, entries) in first.0.iter().enumerate() {
+                for (level, entries) in (1..).zip(first) {
                     entries.iter().for_each(|&(node, value)| levels[node as usize][level] = value);
                 }
-                found.extend(run.iter().map(|&pair| {
+                for &pair in *run {
                     let [_, second] = pairs[pair as usize];
-                    products_of(&levels, &rows[place[second as usize] as usize])
-                }));
-                for (level, entries) in first.0.iter().enumerate() {
-                    entries.iter().for_each(|&(node, _)| levels[node as usize][level] = 0.0);
+                    let sums = products_of(&levels, &rows[place[second as usize] as usize]);
+                    // M is symmetric, so it does not matter which end takes the shorter row.
+                    found.extend(products.iter().map(|&[a, b]| sums[a][b - a]));
+                }
+                for entries in first {
+                    entries.iter().for_each(|&(node, _)| levels[node as usize] = [0.0; MAX_HOPS + 1]);
                 }
             }
             found
         })
         .collect();
-    let mut found = HopProducts { pairs: Matrix::zeros(pairs.len(), PRODUCTS.len()), squares };
-    for (&pair, products) in by_first.iter().zip(&products) {
+    let mut found = HopProducts { pairs: Matrix::zeros(pairs.len(), width), squares };
+    let products = of_runs.iter().flat_map(|of_run| of_run.chunks_exact(width));
+    for (&pair, products) in by_first.iter().zip(products) {
         found.pairs.row_mut(pair as usize).copy_from_slice(products);
     }
     found
@@ -142,21 +164,19 @@ const EXPANDED_TOGETHER: usize = 512;
 /// First ends whose pairs one task scores.
 const RUNS_TOGETHER: usize = 256;
 
-/// The inner products of two nodes: `levels` holds the rows of the first, spread out over all nodes.
-fn products_of(levels: &[[f32; HOPS]], second: &Rows) -> [f32; PRODUCTS.len()] {
-    let mut sums = [0.0; PRODUCTS.len()];
-    for &(node, value) in &second.0[0] {
-        let level = levels[node as usize];
-        sums[0] += level[0] * value;
-        sums[1] += level[1] * value;
-    }
-    for &(node, value) in &second.0[1] {
-        let level = levels[node as usize];
-        sums[2] += level[1] * value;
-        sums[3] += level[2] * value;
-    }
-    for &(node, value) in &second.0[2] {
-        sums[4] += levels[node as usize][2] * value;
+/// The inner products of row `a` of the second node with rows `a` and `a + 1` of the first, whose rows `levels` holds, spread out
+/// over all nodes.
+fn products_of(levels: &[[f32; MAX_HOPS + 1]], second: &Rows) -> [[f32; 2]; MAX_HOPS + 1] {
+    let mut sums = [[0.0; 2]; MAX_HOPS + 1];
+    for (a, entries) in (1..).zip(second) {
+        let next = (a + 1).min(MAX_HOPS);
+        let [mut same, mut longer] = [0.0; 2];
+        for &(node, value) in entries {
+            let level = &levels[node as usize];
+            same += level[a] * value;
+            longer += level[next] * value;
+        }
+        sums[a] = [same, longer];
     }
     sums
 }
@@ -173,12 +193,12 @@ impl Expansion {
     }
 
     /// `e_i^T M^a`: every entry `j` sends `l_j w_jk r_k` to its neighbours `k`.
-    fn rows(&mut self, operator: &Operator, node: u32) -> Rows {
+    fn rows(&mut self, operator: &Operator, node: u32, hops: usize) -> Rows {
         let graph = operator.graph();
         let (left, right) = (operator.left(), operator.right());
-        let mut rows = Rows::default();
+        let mut rows = vec![Vec::new(); hops];
         let mut before = vec![(node, 1.0)];
-        for row in &mut rows.0 {
+        for row in &mut rows {
             let mut reached = Vec::new();
             for &(j, value) in &before {
                 let from = value * left[j as usize];
@@ -220,8 +240,9 @@ mod tests {
     fn exact_proximities_are_entries_of_powers() {
         let operator = operator();
         let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (0..18).map(move |j| [i, j])).collect();
-        let found = exact(&operator, &pairs);
-        for (column, length) in LENGTHS.into_iter().enumerate() {
+        let products: Vec<[usize; 2]> = lengths(MAX_LENGTH).map(halves).collect();
+        let found = exact(&operator, &products, &pairs);
+        for (column, length) in lengths(MAX_LENGTH).enumerate() {
             let power = operator.propagate(Matrix::identity(18), length);
             for (pair, &[i, j]) in pairs.iter().enumerate() {
                 let (ours, theirs) = (found.pairs.row(pair)[column], power.row(i as usize)[j as usize]);
@@ -240,10 +261,11 @@ mod tests {
         let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (i..18).map(move |j| [i, j])).collect();
         let addresses: Vec<u32> = (0..18).collect();
         let stream = Seeds::new(3).stream(Purpose::Signal, &[0]);
-        let exact = exact(&operator, &pairs).pairs;
+        let exact =
+            walk_products(&operator, Proximities::Exact, 6, (Signal::Gaussian, stream, &addresses, 1), &pairs).pairs;
         let error = |dim: usize| {
             let signal = (Signal::Gaussian, stream, &addresses[..], dim);
-            let found = walk_products(&operator, Proximities::Estimated, signal, &pairs).pairs;
+            let found = walk_products(&operator, Proximities::Estimated, 6, signal, &pairs).pairs;
             let squares = found.data().iter().zip(exact.data()).map(|(a, b)| f64::from(a - b).powi(2));
             (squares.sum::<f64>() / found.data().len() as f64).sqrt()
         };
@@ -256,9 +278,9 @@ mod tests {
     fn counted_costs_are_upper_bounds() {
         let operator = operator();
         let pairs: Vec<[u32; 2]> = (0..18).map(|i| [i, i]).collect();
-        let cost = ExactCost::of(operator.graph());
+        let cost = ExactCost::of(operator.graph(), 6);
         let mut expansion = Expansion::new(18);
-        let entries: usize = (0..18).map(|i| expansion.rows(&operator, i).0.iter().map(Vec::len).sum::<usize>()).sum();
+        let entries: usize = (0..18).map(|i| expansion.rows(&operator, i, 3).iter().map(Vec::len).sum::<usize>()).sum();
         assert!(8.0 * entries as f64 <= cost.bytes && entries as f64 / pairs.len() as f64 <= cost.per_pair);
         assert!(cost.expansion >= entries as f64);
     }

@@ -1,6 +1,7 @@
 //! Reverse-mode differentiation on a tape that is recorded once and run every epoch. Values and gradients keep their storage,
 //! and steps that do not change between epochs are computed once.
 
+mod orthogonal;
 mod weights;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The weights of a model, by name. A weight starts from a stream addressed by its own name, so that adding a layer
 //! moves no number of another.
 
+use super::orthogonal::orthogonal;
 use super::{Place, Var};
 use crate::linalg::Matrix;
 use crate::seeds::{self, Purpose, Seeds};
@@ -19,6 +20,13 @@ pub enum Init {
     Uniform {
         /// The largest magnitude.
         bound: f32,
+    },
+    /// Columns at right angles to each other, all of one length; rows, if there are fewer of them. The `Q` of a Gaussian matrix, so
+    /// that every direction is as likely. For the tables of nodes: rows of different nodes are then nearly orthogonal, and
+    /// more evenly so than random ones.
+    Orthogonal {
+        /// The length of each column.
+        scale: f32,
     },
 }
 
@@ -39,6 +47,7 @@ impl Init {
             Init::Zeros => Init::Zeros,
             Init::Constant { value } => Init::Constant { value: factor * value },
             Init::Uniform { bound } => Init::Uniform { bound: factor * bound },
+            Init::Orthogonal { scale } => Init::Orthogonal { scale: factor * scale },
         }
     }
 }
@@ -102,15 +111,15 @@ impl Weights {
 
     /// A new weight. Its random start depends on its name and not on its place.
     pub fn declare_random(&mut self, name: &str, [rows, cols]: [usize; 2], init: Init) -> Var {
-        let mut rng = self.seeds.rng(Purpose::Weights, &[seeds::named(name)]);
-        self.declare(
-            name,
-            Matrix::from_fn(rows, cols, |_, _| match init {
-                Init::Zeros => 0.0,
-                Init::Constant { value } => value,
-                Init::Uniform { bound } => (2.0 * rng.unit() - 1.0) * bound,
-            }),
-        )
+        let stream = self.seeds.stream(Purpose::Weights, &[seeds::named(name)]);
+        let mut rng = stream.rng();
+        let value = match init {
+            Init::Zeros => Matrix::zeros(rows, cols),
+            Init::Constant { value } => Matrix::from_fn(rows, cols, |_, _| value),
+            Init::Uniform { bound } => Matrix::from_fn(rows, cols, |_, _| (2.0 * rng.unit() - 1.0) * bound),
+            Init::Orthogonal { scale } => orthogonal([rows, cols], scale, stream),
+        };
+        self.declare(name, value)
     }
 
     /// A new weight with a given value.

@@ -364,3 +364,217 @@ simd! {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate;
+    use crate::linalg::Matrix;
+    use crate::model::Heuristic;
+    use crate::seeds::{Purpose, Rng, Seeds};
+    use std::sync::Arc;
+
+    fn stream() -> Stream {
+        Seeds::new(5).stream(Purpose::Negatives, &[0, 3])
+    }
+
+    /// A view with a tenth of the edges held out, and the graph with all of them.
+    fn example(features: bool, seed: u64) -> (View, Graph) {
+        let known = generate::communities(8, 12, 0.02, seed).graph;
+        let mut rng = Seeds::new(seed).rng(Purpose::Generate, &[7]);
+        let n = known.num_nodes();
+        let seen: Vec<[u32; 2]> = known.edges().filter(|_| rng.unit() > 0.1).collect();
+        let view = View::new(known.with_edges(&seen), random_features(n, features, &mut rng)).unwrap();
+        (view, known)
+    }
+
+    /// Few enough different values that many cosines are equal.
+    fn random_features(n: usize, some: bool, rng: &mut Rng) -> Features {
+        if !some {
+            return Features::Constant(n);
+        }
+        let value = |rng: &mut Rng| if rng.unit() < 0.15 { 1.0 + rng.below(2) as f32 } else { 0.0 };
+        Features::from_matrix(Matrix::from_data(n, 20, (0..20 * n).map(|_| value(rng)).collect()))
+    }
+
+    fn all_nodes(view: &View) -> Vec<u32> {
+        (0..view.graph().num_nodes() as u32).collect()
+    }
+
+    #[test]
+    fn ranks_are_those_of_heart() {
+        // scipy's rankdata with method "min" from the last to the first, zeros after the last: by hand.
+        let ranks = Ranks::of(vec![5u64, 3, 0, 3, 1, 5, 0]);
+        assert_eq!([5, 3, 1, 0].map(|score| ranks.rank(score)), [1, 3, 4, 5]);
+        let ranks = Ranks::of(vec![7u64, 2, 2]);
+        assert_eq!([7, 2, 0].map(|score| ranks.rank(score)), [1, 3, 4]);
+        assert_eq!(Ranks::of(vec![0u64; 3]).rank(0), 1);
+        assert_eq!([1, 2, 3, 9].map(|n| ranks.nth_best(n)), [7, 2, 2, 2]);
+    }
+
+    #[test]
+    fn walks_and_shared_neighbours_are_those_of_their_definitions() {
+        let (view, known) = example(false, 3);
+        let (graph, n) = (view.graph(), view.graph().num_nodes());
+        let choice = choice(&view, &known);
+        for end in [0u32, 17, 40] {
+            let mut scratch = Scratch::new(n);
+            choice.pagerank(end, &mut scratch);
+            choice.allocation(end, &mut scratch);
+            let mut walk = vec![0.0; n];
+            walk[end as usize] = 1.0;
+            let mut exact = vec![0.0; n];
+            for _ in 0..200 {
+                let mut next = vec![0.0; n];
+                for node in 0..n {
+                    exact[node] += walk[node];
+                    let share = 0.85 * walk[node] / graph.degree(node).max(1) as f64;
+                    graph.neighbours(node).iter().for_each(|&other| next[other as usize] += share);
+                }
+                walk = next;
+            }
+            for node in 0..n as u32 {
+                let at = node as usize;
+                let (found, bound) =
+                    (scratch.pagerank[at] as f64 / ONE as f64, 5e-5 * graph.degree(at).max(1) as f64 / 0.15);
+                let error = exact[at] - found;
+                assert!((-1e-9..bound + 1e-9).contains(&error), "{node}: {found}, exactly {}", exact[at]);
+                let shared = scratch.allocation[at] as f64 / WORTH as f64;
+                let expected = Heuristic::ResourceAllocation.scores(&Arc::new(graph.clone()), &[[end, node]])[0];
+                if node != end {
+                    assert!((shared - f64::from(expected)).abs() < 1e-6);
+                }
+            }
+        }
+    }
+
+    fn choice<'a>(view: &'a View, known: &'a Graph) -> Choice<'a> {
+        let graph = view.graph();
+        Choice {
+            graph,
+            known,
+            worth: (0..graph.num_nodes()).map(|node| WORTH / graph.degree(node).max(1) as u64).collect(),
+            similarity: Similarity::of(&view.features, &[]),
+            addresses: &view.addresses,
+            by_address: order_by(&view.addresses),
+            stream: stream(),
+        }
+    }
+
+    #[test]
+    fn the_chosen_have_the_best_mean_of_three_ranks() {
+        for features in [false, true] {
+            let (view, known) = example(features, 4);
+            let n = view.graph().num_nodes();
+            let choice = choice(&view, &known);
+            let chosen = hard_negatives(&view, &known, &all_nodes(&view), 10, stream());
+            for (end, chosen) in (0u32..).zip(&chosen) {
+                let mut scratch = Scratch::new(n);
+                choice.pagerank(end, &mut scratch);
+                choice.allocation(end, &mut scratch);
+                let mut cosine = vec![0.0; n];
+                if let Some(similarity) = &choice.similarity {
+                    similarity.fill(end, &mut cosine);
+                }
+                let others: Vec<usize> =
+                    (0..n).filter(|&node| node as u32 != end && !view.graph().has_edge(end, node as u32)).collect();
+                // HeaRT's rule, score by score.
+                let rank = |score: &dyn Fn(usize) -> f64, node: usize| {
+                    let positive: Vec<f64> =
+                        others.iter().map(|&node| score(node)).filter(|&score| score > 0.0).collect();
+                    let less = |than: f64| positive.iter().filter(|&&score| score < than).count();
+                    let best = positive.iter().copied().fold(0.0, f64::max);
+                    let last = positive.iter().copied().fold(best, f64::min);
+                    match score(node) {
+                        score if score > 0.0 => less(best) - less(score) + 1,
+                        _ if positive.is_empty() => 1,
+                        _ => less(best) - less(last) + 2,
+                    }
+                };
+                let sum = |node: usize| {
+                    rank(&|node| scratch.allocation[node] as f64, node)
+                        + rank(&|node| scratch.pagerank[node] as f64, node)
+                        + if features { rank(&|node| f64::from(cosine[node]), node) } else { 0 }
+                };
+                let allowed = others.iter().filter(|&&node| !known.has_edge(end, node as u32));
+                let mut sums: Vec<usize> = allowed.map(|&node| sum(node)).collect();
+                sums.sort_unstable();
+                let found: Vec<usize> = chosen.iter().map(|&node| sum(node as usize)).collect();
+                assert_eq!(found, sums[..10], "end {end}, features {features}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_negative_is_known_and_none_comes_twice_however_many_are_wanted() {
+        for (features, seed) in [(false, 1), (true, 2)] {
+            let (view, known) = example(features, seed);
+            let n = known.num_nodes();
+            for count in [1, 30, 10_000] {
+                for (end, chosen) in (0u32..).zip(hard_negatives(&view, &known, &all_nodes(&view), count, stream())) {
+                    assert_eq!(chosen.len(), count.min(n - 1 - known.degree(end as usize)));
+                    assert!(chosen.iter().all(|&node| node != end && !known.has_edge(end, node)));
+                    let mut distinct = chosen.clone();
+                    distinct.sort_unstable();
+                    distinct.dedup();
+                    assert_eq!(distinct.len(), chosen.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nodes_that_no_score_knows_are_drawn_at_random() {
+        // One edge among a thousand nodes.
+        let (graph, _) = Graph::from_edges(1000, &[[0, 1]]).unwrap();
+        let view = View::new(graph.clone(), Features::Constant(1000)).unwrap();
+        let chosen = hard_negatives(&view, &graph, &[0, 1, 2], 250, stream());
+        let mean = |nodes: &[u32]| nodes.iter().map(|&node| f64::from(node)).sum::<f64>() / 250.0;
+        assert!(chosen.iter().all(|nodes| nodes.len() == 250 && (mean(nodes) - 500.0).abs() < 80.0));
+        assert_ne!(chosen[0], chosen[1]);
+    }
+
+    #[test]
+    fn a_planted_held_out_edge_changes_nothing_but_its_own_absence() {
+        for features in [false, true] {
+            let (view, known) = example(features, 6);
+            let ends = all_nodes(&view);
+            let before = hard_negatives(&view, &known, &ends, 21, stream());
+            // The hardest negative of one of the nodes, and one of a node that no score knows of.
+            for planted in [before[3][0], before[3][20]] {
+                let edges: Vec<[u32; 2]> = known.edges().chain([[3, planted]]).collect();
+                let with = Graph::from_edges(known.num_nodes(), &edges).unwrap().0;
+                let after = hard_negatives(&view, &with, &ends, 20, stream());
+                for end in ends.iter().map(|&end| end as usize) {
+                    let other = if end == 3 { planted } else { 3 };
+                    let is_its_own = end == 3 || end == planted as usize;
+                    let rest = before[end].iter().copied().filter(|&node| !(is_its_own && node == other));
+                    assert!(after[end].iter().copied().eq(rest.take(20)), "end {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_nodes_are_chosen_on_any_number_of_threads_and_under_any_numbering() {
+        for features in [false, true] {
+            let (view, known) = example(features, 8);
+            let n = known.num_nodes();
+            let chosen = hard_negatives(&view, &known, &all_nodes(&view), 60, stream());
+            for threads in [1, 2, 4] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let again = pool.install(|| hard_negatives(&view, &known, &all_nodes(&view), 60, stream()));
+                assert_eq!(again, chosen);
+            }
+            let mut order = all_nodes(&view);
+            Seeds::new(3).rng(Purpose::Order, &[]).shuffle(&mut order);
+            let mut places = vec![0; n];
+            (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
+            let moved =
+                hard_negatives(&view.permute(&order).unwrap(), &known.permute(&order).unwrap(), &places, 60, stream());
+            let back: Vec<Vec<u32>> =
+                moved.iter().map(|nodes| nodes.iter().map(|&node| order[node as usize]).collect()).collect();
+            assert_eq!(back, chosen);
+        }
+    }
+}

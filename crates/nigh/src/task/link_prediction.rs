@@ -4,18 +4,21 @@ use super::hard_negatives::hard_negatives;
 use super::negatives::{NegativeRule, draw_once};
 use super::ranking::Ends;
 use super::{
-    EvaluationNegatives, EvaluationPairs, PairParts, PairSampler, Part, Ranking, SplitSettings, Task, TrainingPairs,
-    graphs_by_part, problem, sizes,
+    EvaluationNegatives, EvaluationPairs, PairParts, PairSampler, Part, Ranking, SplitChoice, SplitSettings, Task,
+    TrainingPairs, graphs_by_part, problem, sizes,
 };
 use crate::dataset::{Dataset, FixedPairs, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
 use crate::graph::Graph;
 use crate::model::View;
+use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
 
 pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<PairParts> {
-    if let (Some(FixedSplit::Pairs(parts)), [sample]) = (&dataset.fixed_split, &dataset.samples[..]) {
+    if let (Some(FixedSplit::Pairs(parts)), [sample]) = (&dataset.fixed_split, &dataset.samples[..])
+        && settings.choice == SplitChoice::Given
+    {
         return fixed(dataset, sample, parts, settings, seeds);
     }
     let mut held_out = Vec::new();
@@ -68,11 +71,29 @@ fn fixed(
         let known = Graph::from_edges(sample.graph.num_nodes(), &edges)?.0.into();
         own_negatives(&view, &known, parts.each_ref().map(|pairs| &pairs.positive[..]), settings, seeds)
     };
-    let [valid, test] = [valid, test].map(|question| Part { view: view.clone(), question });
-    let parts = GraphParts { train, valid, test };
+    let test_view = match settings.test_edges {
+        TestEdges::Training => view.clone(),
+        TestEdges::TrainingAndValidation => {
+            let edges: Vec<[u32; 2]> = sample.graph.edges().chain(parts[0].positive.iter().copied()).collect();
+            let graph = Graph::from_edges(sample.graph.num_nodes(), &edges)?.0;
+            Task::LinkPrediction.view_of(sample, graph.into(), 0)?.into()
+        }
+    };
+    let parts =
+        GraphParts { train, valid: Part { view, question: valid }, test: Part { view: test_view, question: test } };
     check_cost(&parts).map_err(|wrong| problem(dataset, 0, wrong))?;
     let GraphParts { train, valid, test } = parts;
     Ok(PairParts { train: vec![train], valid: vec![valid], test: Some(vec![test]) })
+}
+
+named! {
+    /// Which edges message passing sees in the test.
+    pub enum TestEdges, "choice of edges" {
+        /// Those of the training.
+        Training = "training",
+        /// Those of the validation as well: they are known by then, and only a model that is not trained again can be told.
+        TrainingAndValidation = "training-and-validation",
+    }
 }
 
 /// The three parts of one graph.
@@ -86,12 +107,12 @@ pub struct GraphParts {
     pub test: Part<EvaluationPairs>,
 }
 
-/// The three parts of one graph for a given division of its edges, of which there must be non-edges: all of the parts see
-/// the training edges alone.
+/// The three parts of one graph for a given division of its edges, of which there must be non-edges. All of the parts see the
+/// training edges alone, unless the settings let the test see those of the validation as well.
 pub fn hold_out(
     sample: &Sample,
     number: u64,
-    [train, valid, test]: [&[[u32; 2]]; 3],
+    [train, held_out @ ..]: [&[[u32; 2]]; 3],
     settings: &SplitSettings,
     seeds: Seeds,
 ) -> Result<GraphParts> {
@@ -104,16 +125,23 @@ pub fn hold_out(
     let [valid, test] = match settings.evaluation_negatives.pooled() {
         Some(negatives) => {
             let sampler = PairSampler::new(whole.num_nodes(), NegativeRule::for_evaluation(negatives, whole.clone()));
-            [(0, valid), (1, test)].map(|(part, positive)| {
+            [(0, held_out[0]), (1, held_out[1])].map(|(part, positive)| {
                 let stream = seeds.stream(Purpose::Negatives, &[number, part as u64 + 1]);
                 let count = settings.num_negatives(part, positive.len());
                 let negative = draw_once(&sampler, negatives, stream, count, whole.num_non_edges());
                 EvaluationPairs::pooled(positive.to_vec(), negative)
             })
         }
-        None => own_negatives(&view, whole, [valid, test], settings, seeds),
+        None => own_negatives(&view, whole, held_out, settings, seeds),
     };
-    let [valid, test] = [valid, test].map(|question| Part { view: view.clone(), question });
+    let test_view = match settings.test_edges {
+        TestEdges::Training => view.clone(),
+        TestEdges::TrainingAndValidation => {
+            let known = Arc::new(whole.with_edges(&[train, held_out[0]].concat()));
+            Task::LinkPrediction.view_of(sample, known, number)?.into()
+        }
+    };
+    let (valid, test) = (Part { view: view.clone(), question: valid }, Part { view: test_view, question: test });
     Ok(GraphParts { train: Part { view, question }, valid, test })
 }
 

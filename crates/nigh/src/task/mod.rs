@@ -9,7 +9,7 @@ mod pairwise;
 mod ranking;
 mod reconstruction;
 
-pub use link_prediction::{GraphParts, hold_out};
+pub use link_prediction::{GraphParts, TestEdges, hold_out};
 pub use masking::{Masking, mask};
 pub use negatives::{EvaluationNegatives, Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
@@ -192,11 +192,23 @@ impl Split {
     }
 }
 
+named! {
+    /// Which split of the data.
+    pub enum SplitChoice, "split" {
+        /// The one that comes with the data, if there is one and no counts per class are set.
+        Given = "given",
+        /// A random one for every seed.
+        Random = "random",
+    }
+}
+
 /// How data are split.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SplitSettings {
     /// What the model has to answer.
     pub task: Task,
+    /// Whether a split that comes with the data is used.
+    pub choice: SplitChoice,
     /// Fraction of edges, pairs or labelled nodes for validation.
     pub valid_fraction: f32,
     /// Fraction for the test.
@@ -209,6 +221,8 @@ pub struct SplitSettings {
     pub evaluation_negatives: EvaluationNegatives,
     /// Negatives per positive in validation and test.
     pub negative_ratios: [f32; 2],
+    /// Which edges message passing sees in the test of link prediction.
+    pub test_edges: TestEdges,
     /// Which pairs of like nodes are positives.
     pub same_label_pairs: SameLabelPairs,
 }

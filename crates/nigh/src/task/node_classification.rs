@@ -1,6 +1,6 @@
 //! Node classification: a number of labelled nodes per class, or a fraction of them, for training, validation and test.
 
-use super::{LabelledNodes, NodeParts, Part, SplitSettings, Task, graphs_by_part, labels_of, problem};
+use super::{LabelledNodes, NodeParts, Part, SplitChoice, SplitSettings, Task, graphs_by_part, labels_of, problem};
 use crate::dataset::{Dataset, FixedSplit};
 use crate::error::{Result, SplitProblem};
 use crate::model::View;
@@ -24,7 +24,9 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
     let view: Arc<View> = Task::NodeClassification.whole_view(sample, 0)?.into();
     let parts = match &dataset.fixed_split {
         // Counts per class that were set explicitly go before the usual split.
-        Some(FixedSplit::Nodes(parts)) if settings.per_class.is_none() => parts.clone(),
+        Some(FixedSplit::Nodes(parts)) if settings.choice == SplitChoice::Given && settings.per_class.is_none() => {
+            parts.clone()
+        }
         _ => draw(dataset, labels, settings, seeds)?,
     };
     if let Some(empty) = parts.iter().position(Vec::is_empty) {

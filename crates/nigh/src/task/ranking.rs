@@ -347,3 +347,129 @@ impl Question for EvaluationPairs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate;
+    use crate::seeds::{Purpose, Seeds};
+
+    const METRICS: [PairMetric; 4] =
+        [PairMetric::Auc, PairMetric::AveragePrecision, PairMetric::HitsAt(5), PairMetric::MeanReciprocalRank];
+
+    /// Symmetric, with many equal scores.
+    fn score(pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
+        Ok(pairs.iter().map(|&[a, b]| ((a * b + a + b) % 37) as f32).collect())
+    }
+
+    fn example() -> (Arc<Graph>, Vec<[u32; 2]>) {
+        let known = generate::communities(6, 10, 0.05, 2).graph;
+        let mut edges: Vec<[u32; 2]> = known.edges().collect();
+        Seeds::new(1).rng(Purpose::Split, &[]).shuffle(&mut edges);
+        edges.truncate(80);
+        (known.into(), edges)
+    }
+
+    /// The mean of what each positive gives alone.
+    fn one_by_one(pairs: &[[u32; 2]], metric: PairMetric, negatives: impl Fn([u32; 2]) -> Vec<[u32; 2]>) -> f64 {
+        let alone = |&pair: &[u32; 2]| metric.of(&score(&[pair]).unwrap(), &score(&negatives(pair)).unwrap());
+        pairs.iter().map(alone).sum::<f64>() / pairs.len() as f64
+    }
+
+    #[test]
+    fn a_positive_with_negatives_of_its_own_counts_as_if_it_were_asked_alone() {
+        let (known, positive) = example();
+        let n = known.num_nodes() as u32;
+        let others = |end: u32| (0..n).filter(|&node| node != end && !known.has_edge(end, node)).collect::<Vec<_>>();
+        let lists: Vec<Vec<u32>> =
+            (0..n).map(|end| others(end).into_iter().step_by(1 + end as usize % 3).collect()).collect();
+        let own = EvaluationPairs::per_positive(positive.clone(), |end| &lists[end as usize]);
+        let all = EvaluationPairs::among_all_nodes(positive.clone(), known.clone());
+        for metric in METRICS {
+            let both = |of: &dyn Fn(u32) -> Vec<u32>, pair: [u32; 2]| -> Vec<[u32; 2]> {
+                pair.iter().flat_map(|&end| of(end).into_iter().map(move |other| [end, other])).collect()
+            };
+            let expected = one_by_one(&positive, metric, |pair| both(&|end| lists[end as usize].clone(), pair));
+            assert!((own.measure(metric, score).unwrap() - expected).abs() < 1e-12);
+            let expected = one_by_one(&positive, metric, |pair| both(&others, pair));
+            assert!((all.measure(metric, score).unwrap() - expected).abs() < 1e-12);
+        }
+        let fewest = positive.iter().map(|pair| pair.map(|end| lists[end as usize].len()).iter().sum::<usize>()).min();
+        assert_eq!(Some(own.fewest_negatives()), fewest);
+        let listed: usize = Ends::of(&positive).nodes.iter().map(|&end| others(end).len()).sum();
+        assert_eq!(all.num_scored() as usize, positive.len() + listed);
+    }
+
+    #[test]
+    fn counting_and_sorting_agree() {
+        let positive: Vec<f32> = (0..40).map(|at| (at % 7) as f32).collect();
+        let negative: Vec<f32> = (0..100).map(|at| (at % 11) as f32).collect();
+        let asked: Vec<u32> = (0..40).collect();
+        let alone = asked.iter().flat_map(|asked| standings_among(&negative, &[*asked], &positive));
+        assert!(standings_among(&negative, &asked, &positive).into_iter().eq(alone));
+    }
+
+    #[test]
+    fn the_order_of_nodes_changes_no_figure() {
+        let (known, positive) = example();
+        let n = known.num_nodes() as u32;
+        let mut places: Vec<u32> = (0..n).collect();
+        Seeds::new(4).rng(Purpose::Order, &[]).shuffle(&mut places);
+        let mut order = vec![0; n as usize];
+        (0..).zip(&places).for_each(|(node, &place)| order[place as usize] = node);
+        let lists: Vec<Vec<u32>> =
+            (0..n).map(|end| (0..n).filter(|&node| !known.has_edge(end, node)).collect()).collect();
+        let kinds = [
+            EvaluationPairs::per_positive(positive.clone(), |end| &lists[end as usize]),
+            EvaluationPairs::among_all_nodes(positive.clone(), known.clone()),
+            EvaluationPairs::pooled(positive.clone(), lists[1].iter().map(|&other| [1, other]).collect()),
+        ];
+        for before in kinds {
+            let mut after = before.clone();
+            after.renumber(&places.clone().into());
+            let by_place = |pairs: &[[u32; 2]]| {
+                score(&pairs.iter().map(|pair| pair.map(|place| order[place as usize])).collect::<Vec<_>>())
+            };
+            for metric in METRICS {
+                assert_eq!(after.measure(metric, by_place).unwrap(), before.measure(metric, score).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn connected_pairs_have_an_edge_at_both_ends() {
+        let (known, positive) = example();
+        let n = known.num_nodes() as u32;
+        // Nodes 0 to 9 and what they touch lose their edges.
+        let visible = known.with_edges(&known.edges().filter(|&[a, _]| a >= 10).collect::<Vec<_>>());
+        let has_edge = |node: u32| visible.degree(node as usize) > 0;
+        let keeps = |pair: &[u32; 2]| pair.iter().all(|&node| has_edge(node));
+        let others = |end: u32| (0..n).filter(|&node| node != end && !known.has_edge(end, node)).collect::<Vec<_>>();
+        let lists: Vec<Vec<u32>> = (0..n).map(others).collect();
+        let kept: Vec<[u32; 2]> = positive.iter().copied().filter(keeps).collect();
+        let lists_kept: Vec<Vec<u32>> =
+            lists.iter().map(|list| list.iter().copied().filter(|&node| has_edge(node)).collect()).collect();
+        let pool: Vec<[u32; 2]> = lists[40].iter().map(|&other| [40, other]).collect();
+        let pool_kept: Vec<[u32; 2]> = pool.iter().copied().filter(keeps).collect();
+        let own = |positive: &[[u32; 2]], lists: &[Vec<u32>]| {
+            EvaluationPairs::per_positive(positive.to_vec(), |end| &lists[end as usize])
+        };
+        let cases = [
+            (own(&positive, &lists), own(&kept, &lists_kept)),
+            (EvaluationPairs::among_all_nodes(positive.clone(), known.clone()), own(&kept, &lists_kept)),
+            (EvaluationPairs::pooled(positive.clone(), pool), EvaluationPairs::pooled(kept.clone(), pool_kept)),
+        ];
+        for (whole, expected) in cases {
+            let connected = whole.connected(&visible).unwrap();
+            assert_eq!(connected.positives, kept.len() as f64 / positive.len() as f64);
+            assert!(connected.negatives > 0.5 && connected.negatives < 1.0);
+            for metric in METRICS {
+                let [found, expected] =
+                    [&connected.pairs, &expected].map(|pairs| pairs.measure(metric, score).unwrap());
+                assert_eq!(found, expected);
+            }
+            assert_eq!(whole.connected(&known).map(|all| (all.positives, all.negatives)), Some((1.0, 1.0)));
+        }
+        assert!(own(&positive, &lists).connected(&Graph::from_edges(n as usize, &[]).unwrap().0).is_none());
+    }
+}

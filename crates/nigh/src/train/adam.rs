@@ -1,13 +1,24 @@
-//! Adam (Kingma and Ba) with L2 as part of the gradient, as in the paper's runs.
+//! Adam (Kingma and Ba), with weight decay as part of the gradient, as in the paper's runs, or apart from it.
 
 use crate::linalg::Matrix;
 use crate::linalg::dispatch::simd;
+use crate::names::named;
 use crate::tape::Weights;
 use rayon::prelude::*;
 
 const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
+
+named! {
+    /// Adam, and what weight decay changes in its steps.
+    pub enum Optimizer, "optimizer" {
+        /// The gradient: `g <- g + λ w`. What a weight loses then depends on how large its gradients are.
+        Adam = "adam",
+        /// The weight itself: `w <- w - η λ w` beside the step (AdamW, Loshchilov and Hutter), with the learning rate `η`.
+        AdamW = "adamw",
+    }
+}
 
 /// The state of the optimiser: first and second moments of every weight, in their order.
 #[doc(hidden)]
@@ -28,9 +39,18 @@ impl Adam {
         Adam { steps: 0, first: zeros(), second: zeros() }
     }
 
-    /// One step along the gradients that the weights hold.
+    /// One step along the gradients that the weights hold, with weight decay as part of them.
     pub fn step(&mut self, weights: &mut Weights, learning_rate: f32, weight_decay: f32) {
+        self.step_with(weights, learning_rate, weight_decay, Optimizer::Adam);
+    }
+
+    /// One step along the gradients that the weights hold.
+    pub fn step_with(&mut self, weights: &mut Weights, learning_rate: f32, weight_decay: f32, optimizer: Optimizer) {
         self.steps += 1;
+        let (l2, kept) = match optimizer {
+            Optimizer::Adam => (weight_decay, 1.0),
+            Optimizer::AdamW => (0.0, (1.0 - f64::from(learning_rate) * f64::from(weight_decay)) as f32),
+        };
         let correction = |beta: f32| 1.0 - f64::from(beta).powf(self.steps as f64);
         let step = (f64::from(learning_rate) / correction(BETA_1)) as f32;
         let root = correction(BETA_2).sqrt() as f32;
@@ -39,7 +59,7 @@ impl Adam {
             let (values, gradients) = (weight.value.data_mut(), weight.gradient.data());
             let moments = first.data_mut().par_chunks_mut(BLOCK).zip(second.data_mut().par_chunks_mut(BLOCK));
             let blocks = values.par_chunks_mut(BLOCK).zip(gradients.par_chunks(BLOCK)).zip(moments);
-            blocks.for_each(|((w, g), (m, v))| update(w, g, m, v, step, root, weight_decay));
+            blocks.for_each(|((w, g), (m, v))| update(w, g, m, v, step, root, l2, kept));
         }
     }
 }
@@ -57,12 +77,12 @@ fn or_zero(x: f32) -> f32 {
 const BLOCK: usize = 1 << 14;
 
 simd! {
-    fn update(w: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], step: f32, root: f32, weight_decay: f32) {
+    fn update(w: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], step: f32, root: f32, l2: f32, kept: f32) {
         for (((w, &g), m), v) in w.iter_mut().zip(g).zip(m).zip(v) {
-            let g = g + weight_decay * *w;
+            let g = g + l2 * *w;
             *m = or_zero(*m + (1.0 - BETA_1) * (g - *m));
             *v = or_zero(BETA_2 * *v + (1.0 - BETA_2) * g * g);
-            *w = or_zero(*w - step * *m / (v.sqrt() / root + EPSILON));
+            *w = or_zero(kept * *w - step * *m / (v.sqrt() / root + EPSILON));
         }
     }
 }
@@ -86,6 +106,19 @@ mod tests {
         }
         let left = weights.entries()[0].value.data();
         assert!(left[1..].iter().all(|w| w.abs() < 1e-3), "{left:?}");
+    }
+
+    #[test]
+    fn without_decay_both_kinds_are_the_same_step() {
+        let stepped = |decay| {
+            let mut weights = Weights::new(Seeds::new(0));
+            weights.declare("w", Matrix::from_rows(&[[0.5, -1.0, 2.0]]));
+            weights.entries_mut()[0].gradient = Matrix::from_rows(&[[0.1, -0.2, 3.0]]);
+            let mut adam = Adam::new(&weights);
+            (0..3).for_each(|_| adam.step_with(&mut weights, 0.01, 0.0, decay));
+            weights.entries()[0].value.clone()
+        };
+        assert_eq!(stepped(Optimizer::Adam), stepped(Optimizer::AdamW));
     }
 
     #[test]

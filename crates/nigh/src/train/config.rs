@@ -1,13 +1,17 @@
 //! Every setting, with its default and range. What `auto` means for a model is in `preset.rs`: the paper's appendix for its models.
 
+use super::adam::Optimizer;
+use super::schedule::Schedule;
 use super::setting::{self, Setting, settings};
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
+use crate::model::catalog::NodeTable;
 use crate::model::{Decoder, catalog};
 use crate::names::{Auto, named};
+use crate::source::walks::MAX_LENGTH;
 use crate::source::{Node2Vec, Proximities, Refresh, Signal, SignalScale};
-use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, Task};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task, TestEdges};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -25,6 +29,16 @@ named! {
     }
 }
 
+named! {
+    /// Whether a model sees the features of the nodes.
+    pub enum NodeFeatures, "choice of features" {
+        /// Those that the data have.
+        Given = "given",
+        /// None: only the structure counts.
+        None = "none",
+    }
+}
+
 settings! {
     /// `link-prediction`, `node-classification`, `pairwise-node-classification` or `graph-reconstruction`
     task: {Task = Task::LinkPrediction}, "TASK";
@@ -33,6 +47,8 @@ settings! {
     /// `strict`; `published`: cosine scores and loosely drawn negatives, as in the paper's figures; or `ncn`: links as NCN is
     /// judged, 70/10/20 % of the edges and Hits@100
     protocol: {Protocol = Protocol::Strict}, "PROTOCOL";
+    /// Features of the nodes: `given`, or `none`, which leaves them out so that only the structure counts
+    node_features: {NodeFeatures = NodeFeatures::Given}, "CHOICE";
     /// Number K of propagation steps or layers: `auto` (by model; 2 for the paper's) or a number
     hops: [usize], "K";
     /// How rows are stored between hops (linear, gcn, sage): `float32`, or `float16`, which is faster on graphs larger than
@@ -74,6 +90,12 @@ settings! {
     learning_rate: [f32], "LR";
     /// Penalty on the weights: `auto` (by model; 0.0005 for the paper's) or a number
     weight_decay: [f32], "WD";
+    /// `adam` (the penalty is part of the gradient), `adamw` (it shrinks the weights themselves) or `auto` (by model; adam for the
+    /// paper's)
+    optimizer: [Optimizer], "NAME";
+    /// Learning rate over the epochs: `step` (see `decay-at`), `cosine` (to zero at the last epoch), `constant` or `auto` (by model;
+    /// step for the paper's)
+    schedule: [Schedule], "SCHEDULE";
     /// Epoch after which the learning rate is multiplied by `decay-factor`, 0 for never; `auto` (by model; 200 for the
     /// paper's) or a number
     decay_at: [usize], "N";
@@ -91,10 +113,14 @@ settings! {
     repeats: {usize = 5}, "N";
     /// Random seed of the first run
     seed: {u64 = 1}, "SEED";
+    /// Which split: `given` (that of the dataset, if it has one), or `random`, drawn anew for every run
+    split: {SplitChoice = SplitChoice::Given}, "CHOICE";
     /// Fraction of edges, pairs or labelled nodes held out for validation: `auto` (0.1) or a number
     valid_fraction: [f32], "X";
     /// Fraction of edges, pairs or labelled nodes held out for the test: `auto` (0.1, or 0.2 by protocol ncn) or a number
     test_fraction: [f32], "X";
+    /// Edges that message passing sees in the test of link prediction: `training`, or `training-and-validation`
+    test_edges: {TestEdges = TestEdges::Training}, "EDGES";
     /// Training nodes per class, 0 to split by fractions
     train_per_class: [usize], "N";
     /// Validation nodes per class
@@ -118,6 +144,11 @@ settings! {
     /// Walk proximities of smp-proximity: `exact`, `estimated` from a Gaussian E of width `signal-dim`, or `auto` (exact where
     /// counting walks says that it is cheap)
     proximities: [Proximities], "KIND";
+    /// Length of the longest walks of smp-proximity, from 2 to 10: `auto` (10 where they are few, otherwise 6) or a number
+    longest_walk: [usize], "N";
+    /// Whether smp-proximity learns a row of numbers for every node: `learnt`, `none`, or `auto` (learnt in graphs without features
+    /// where nodes have a hundred edges on average)
+    node_table: [NodeTable], "KIND";
     /// Positive pairs of pairwise classification: `auto`, `all` or `sampled`
     same_label_pairs: [SameLabelPairs], "CHOICE";
 }
@@ -234,6 +265,12 @@ impl Config {
             if !(1..=most).contains(&value) {
                 return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")));
             }
+        }
+        if let Auto::Is(longest) = self.longest_walk
+            && !(2..=MAX_LENGTH).contains(&longest)
+        {
+            let problem = format!("expected a whole number from 2 to {MAX_LENGTH}");
+            return Err(Error::setting("longest-walk", longest, problem));
         }
         if let Auto::Is(dropout) = self.dropout
             && !(0.0..1.0).contains(&dropout)

@@ -13,14 +13,16 @@ mod pool;
 pub(crate) mod preset;
 mod reordered;
 mod resolve;
+mod schedule;
 mod setting;
 mod trainer;
 
-pub use adam::Adam;
+pub use adam::{Adam, Optimizer};
 pub use checkpoint::Checkpoint;
-pub use config::{Config, Protocol, Resolved, SETTINGS};
+pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
 pub use observer::{Observer, Progress, Silent};
 pub use resolve::{ChosenModel, FitSettings};
+pub use schedule::Schedule;
 pub use setting::Setting;
 
 use crate::dataset::Dataset;
@@ -29,8 +31,10 @@ use crate::graph::Operator;
 use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
 use crate::metric::{Metric, PairMetric};
-use crate::model::{Architecture, Dimensions, Model};
+use crate::model::{Architecture, Dimensions, Model, PairSource};
 use crate::seeds::{Purpose, Seeds};
+use crate::source::walks::max_row_norm;
+use crate::source::{Proximities, estimate};
 use crate::task::{ConnectedPairs, EvaluationPairs, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
 use node_objective::NodeObjective;
@@ -64,6 +68,10 @@ pub struct Run {
     /// counts as a hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub few_negatives: Option<usize>,
+    /// Rank correlation of the cosines of vectors and the model's scores on test pairs, where vectors are not all that the model
+    /// scores by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<f64>,
 }
 
 /// The test metric on pairs both of whose ends have an edge that message passing sees. A node without one may tell by that
@@ -121,6 +129,8 @@ pub(crate) struct Outcome {
     pub millis_per_epoch: f64,
     /// What storing rows in half precision between hops changed, if they were.
     pub storage_error: Option<StorageError>,
+    /// The error of estimated walk proximities that Theorem 2 promises for 95 of 100 pairs, if they are estimated.
+    pub proximity_error: Option<f64>,
 }
 
 /// Mean and population standard deviation.
@@ -186,7 +196,14 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
     let mut model = job.build(ended.runs[best].seed)?;
     model.weights.set_values(ended.best_weights);
     let millis_per_epoch = (started.elapsed() - not_training).as_secs_f64() * 1e3 / epochs_run.max(1) as f64;
-    Ok(Outcome { best, model, millis_per_epoch, storage_error: storage_error(job), runs: ended.runs })
+    Ok(Outcome {
+        best,
+        model,
+        millis_per_epoch,
+        storage_error: storage_error(job),
+        proximity_error: proximity_error(job),
+        runs: ended.runs,
+    })
 }
 
 /// One repeat before it is run.
@@ -232,9 +249,10 @@ fn fit_repeat<O: Objective>(
             writer.save_if_due(ended, &trainer.snapshot())?;
         }
     }
-    let (best, curve) = trainer.finish();
+    let (best, curve, agreement) = trainer.finish()?;
     let Best { epoch: best_epoch, valid, test, weights } = best;
-    let run = Run { seed, test, valid, best_epoch, split: digest, curve, connected: None, few_negatives: None };
+    let run =
+        Run { seed, test, valid, best_epoch, split: digest, curve, connected: None, few_negatives: None, agreement };
     Ok(FinishedRepeat { run, weights, epochs_run, flow })
 }
 
@@ -318,6 +336,15 @@ fn storage_error(job: &Job<'_>) -> Option<StorageError> {
         Operator::symmetric(sample.graph.clone()).storage_error(&e, config.hops, storage)
     });
     errors.reduce(StorageError::max)
+}
+
+/// The error that Theorem 2 promises with this probability, at the worst of the graphs.
+fn proximity_error(job: &Job<'_>) -> Option<f64> {
+    const DELTA: f64 = 0.05;
+    let is_estimated = job.config.proximities == Proximities::Estimated;
+    let estimates = is_estimated && job.architecture.pair_sources.contains(&PairSource::Walks);
+    let norms = job.dataset.samples.iter().map(|sample| max_row_norm(&sample.graph));
+    estimates.then(|| estimate::certified_error(norms.fold(0.0, f64::max), job.config.signal_dim, DELTA))?
 }
 
 /// Repeats that have ended.

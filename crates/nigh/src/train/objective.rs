@@ -46,6 +46,13 @@ pub(super) trait Objective: Sized {
         None
     }
 
+    /// What the model learns from its answers on the validation parts, once it is trained. Returns how well the cosines of its
+    /// vectors agree with its answers on the test, if it has such vectors.
+    fn finish(model: &mut Model, parts: &Parts<Self::Training, Self::Evaluation>, draw: u64) -> Result<Option<f64>> {
+        let _ = (model, parts, draw);
+        Ok(None)
+    }
+
     /// Other training parts than before.
     fn replace_parts(&mut self, train: &[Part<Self::Training>], model: &Model, epoch: usize) {
         let _ = (train, model, epoch);
@@ -75,13 +82,7 @@ pub(super) trait Objective: Sized {
     }
 
     /// The metric of one part, given the representations. What does not change between epochs may be kept under its name.
-    fn metric(
-        &mut self,
-        name: PartName,
-        part: &Part<Self::Evaluation>,
-        h: &Matrix,
-        model: &Model,
-    ) -> Result<f64>;
+    fn metric(&mut self, name: PartName, part: &Part<Self::Evaluation>, h: &Matrix, model: &Model) -> Result<f64>;
 }
 
 /// Training parts that do not see their own answers.

@@ -6,11 +6,12 @@ use super::pair_table::PairTable;
 use super::resolve::FitSettings;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::metric::PairMetric;
+use crate::metric::{PairMetric, rank_correlation};
 use crate::model::decoder::PairDecoder;
 use crate::model::{Model, Recording};
+use crate::ops::pairs::{Scale, scores as pair_scores};
 use crate::seeds::{Purpose, Seeds};
-use crate::task::{EvaluationPairs, Part, TrainingPairs, mask};
+use crate::task::{EvaluationPairs, PairParts, Part, TrainingPairs, mask};
 use std::collections::HashMap;
 
 /// A decoder, its loss and its metric.
@@ -101,6 +102,16 @@ impl PairObjective {
     }
 }
 
+/// Pairs on which cosines and scores are compared.
+const MAX_COMPARED_PAIRS: usize = 20_000;
+
+/// As many positives as negatives.
+fn some_pairs(question: &EvaluationPairs) -> Vec<[u32; 2]> {
+    let count = question.positive.len().min(MAX_COMPARED_PAIRS / 2);
+    let negative = &question.negative[..count.min(question.negative.len())];
+    [&question.positive[..count], negative].concat()
+}
+
 fn decoder_of(model: &Model) -> Result<PairDecoder> {
     PairDecoder::new(model).ok_or(Error::WrongTask { task: "node-classification", wanted: "scores for pairs" })
 }
@@ -148,6 +159,26 @@ impl Objective for PairObjective {
 
     fn mask(parts: &[Part<TrainingPairs>], fit: &FitSettings, seeds: Seeds, epoch: usize) -> Masked<TrainingPairs> {
         mask(parts, fit.masking, seeds, epoch as u64)
+    }
+
+    fn finish(model: &mut Model, parts: &PairParts, draw: u64) -> Result<Option<f64>> {
+        if model.num_pair_scalars() == 0 {
+            return Ok(None);
+        }
+        let mut decoder = decoder_of(model)?;
+        let mut answers = |model: &Model, part: &Part<EvaluationPairs>| {
+            let pairs = some_pairs(&part.question);
+            let h = model.represent(&part.view, draw);
+            let scores = decoder.scores(model, &part.view, &h, &pairs).to_vec();
+            (pairs, h, scores)
+        };
+        let (pairs, h, scores) = answers(model, &parts.valid[0]);
+        model.learn_vectors(&parts.valid[0].view, &h, &pairs, &scores);
+        let test = &parts.test()[0];
+        let (pairs, h, scores) = answers(model, test);
+        let mut cosines = Vec::new();
+        pair_scores(&model.vectors(&test.view, &h), &pairs, Scale::Unit, &mut cosines);
+        Ok(rank_correlation(&cosines, &scores))
     }
 
     fn replace_parts(&mut self, train: &[Part<TrainingPairs>], model: &Model, epoch: usize) {

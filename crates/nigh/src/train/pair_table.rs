@@ -39,18 +39,14 @@ impl PairTable {
         let num_negatives = draws * negatives_per_positive * positives.len();
         let mut negatives = Vec::new();
         let address = [part.view.graph, address[0], address[1], 0];
-        part.question.draw_negatives(
-            model.seeds().stream(Purpose::Negatives, &address),
-            num_negatives,
-            &mut negatives,
-        );
+        part.question.draw_negatives(model.seeds().stream(Purpose::Negatives, &address), num_negatives, &mut negatives);
         // Together, so that rows of nodes are expanded once.
         let all = [&positives[..], &negatives].concat();
         let scalars = model.raw_pair_scalars(&part.view, &all);
         let width = scalars.cols();
         let (first, second) = scalars.data().split_at(positives.len() * width);
-        let [positive, negative] =
-            [(positives.len(), first), (negatives.len(), second)].map(|(rows, data)| Matrix::from_data(rows, width, data.to_vec()));
+        let [positive, negative] = [(positives.len(), first), (negatives.len(), second)]
+            .map(|(rows, data)| Matrix::from_data(rows, width, data.to_vec()));
         let order = (0..positives.len() as u32).collect();
         PairTable { positive, negatives, negative, negatives_per_positive, order, chosen: Default::default() }
     }

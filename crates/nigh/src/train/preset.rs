@@ -2,8 +2,11 @@
 //! settings of its appendix.
 
 use super::Config;
+use super::adam::Optimizer;
+use super::schedule::Schedule;
 use crate::error::Result;
-use crate::model::{Dimensions, catalog};
+use crate::model::Dimensions;
+use crate::model::catalog::{self, NodeTable};
 use crate::names::Auto;
 use crate::task::Masking;
 
@@ -18,11 +21,14 @@ pub(crate) struct Preset {
     pub learning_rate: f32,
     pub weight_decay: f32,
     pub decay_at: usize,
+    pub optimizer: Optimizer,
+    pub schedule: Schedule,
     /// `None` leaves it to the decoder.
     pub batch_size: Option<usize>,
     pub evaluate_every: usize,
     pub mask_training_pairs: Masking,
     pub negatives_per_positive: usize,
+    pub node_table: NodeTable,
 }
 
 impl Preset {
@@ -36,10 +42,13 @@ impl Preset {
         learning_rate: 0.01,
         weight_decay: 5e-4,
         decay_at: 200,
+        optimizer: Optimizer::Adam,
+        schedule: Schedule::Step,
         batch_size: None,
         evaluate_every: 5,
         mask_training_pairs: Masking::None,
         negatives_per_positive: 1,
+        node_table: NodeTable::None,
     };
 
     /// Links by `smp-proximity` in graphs without features: a small head over a few dozen numbers.
@@ -50,6 +59,8 @@ impl Preset {
         learning_rate: 0.003,
         weight_decay: 0.0,
         decay_at: 0,
+        optimizer: Optimizer::AdamW,
+        schedule: Schedule::Cosine,
         batch_size: Some(512),
         evaluate_every: 1,
         mask_training_pairs: Masking::Folds,
@@ -63,10 +74,25 @@ impl Preset {
         dropout: 0.5,
         epochs: 40,
         learning_rate: 0.004,
-        batch_size: Some(1024),
+        batch_size: Some(4096),
         negatives_per_positive: 1,
         ..Preset::PROXIMITY
     };
+
+    /// Links by `smp-proximity` in graphs without features where every node has many edges to learn from.
+    const PROXIMITY_WITH_TABLE: Preset = Preset {
+        width: 128,
+        dropout: 0.2,
+        epochs: 20,
+        learning_rate: 0.005,
+        batch_size: Some(1 << 15),
+        negatives_per_positive: 1,
+        node_table: NodeTable::Learnt,
+        ..Preset::PROXIMITY
+    };
+
+    /// Edges per node on average from which a row of its own is learnt for every node.
+    const EDGES_FOR_A_ROW: usize = 100;
 
     /// Classes by `smp-gated`.
     const GATED: Preset = Preset {
@@ -85,6 +111,9 @@ impl Preset {
         let row = catalog::find(model)?;
         Ok(match row.name {
             "smp-proximity" if dimensions.features > 0 => Preset::PROXIMITY_WITH_FEATURES,
+            "smp-proximity" if 2 * dimensions.edges >= Preset::EDGES_FOR_A_ROW * dimensions.nodes => {
+                Preset::PROXIMITY_WITH_TABLE
+            }
             "smp-proximity" => Preset::PROXIMITY,
             "smp-gated" => Preset::GATED,
             _ => Preset { dropout: row.dropout, ..Preset::PAPER },

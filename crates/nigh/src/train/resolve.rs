@@ -1,16 +1,19 @@
 //! From a configuration with open choices to one with none, and from that to what each stage needs.
 
-use super::config::{Choices, Config, Protocol, Resolved};
+use super::adam::Optimizer;
+use super::config::{Choices, Config, NodeFeatures, Protocol, Resolved};
 use super::preset::Preset;
+use super::schedule::Schedule;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric};
-use crate::model::catalog::{self, Hyperparameters};
+use crate::model::catalog::{self, Hyperparameters, NodeTable};
 use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
 use crate::source::walks::ExactCost;
 use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
 use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitSettings, Task};
+use std::borrow::Cow;
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
 const MAX_NODES_FOR_ALL_PAIRS: usize = 1_000;
@@ -30,8 +33,9 @@ impl Config {
         let model = self.chosen_model().name;
         // Settings of encoders do not change what resolving asks of an architecture.
         let architecture = catalog::find(&model)?.architecture(&Hyperparameters::default());
-        let preset = Preset::of(&model, Dimensions::of(dataset))?;
-        self.resolve_for(dataset, model, &architecture, preset)
+        let dataset = self.node_features.seen(dataset);
+        let preset = Preset::of(&model, Dimensions::of(&dataset))?;
+        self.resolve_for(&dataset, model, &architecture, preset)
     }
 
     /// The model that the user chose, or the one that answers the task best.
@@ -47,7 +51,8 @@ impl Config {
         ChosenModel { name: name.to_string(), reason: Some(reason) }
     }
 
-    /// As `resolve`, for an architecture that need not be in the catalog, with what it brings along.
+    /// As `resolve`, for an architecture that need not be in the catalog, with what it brings along, and for the data as it
+    /// sees them.
     pub(crate) fn resolve_for(
         self,
         dataset: &Dataset,
@@ -73,6 +78,7 @@ impl Config {
         let [train_per_class, valid_per_class, test_per_class] = self.per_class(dataset)?;
         let small = dataset.samples.iter().all(|sample| sample.graph.num_nodes() <= MAX_NODES_FOR_ALL_PAIRS);
         self.check_model(&model, architecture, decoder, several)?;
+        let (longest_walk, proximities) = self.walks(dataset, architecture);
         let choices = Choices {
             model,
             hops: self.hops.unwrap_or(preset.hops),
@@ -82,6 +88,8 @@ impl Config {
             learning_rate: self.learning_rate.unwrap_or(preset.learning_rate),
             weight_decay: self.weight_decay.unwrap_or(preset.weight_decay),
             decay_at: self.decay_at.unwrap_or(preset.decay_at),
+            optimizer: self.optimizer.unwrap_or(preset.optimizer),
+            schedule: self.schedule.unwrap_or(preset.schedule),
             evaluate_every: self.evaluate_every.unwrap_or(preset.evaluate_every),
             dropout: self.dropout.unwrap_or(preset.dropout),
             signal_scale: self
@@ -106,7 +114,9 @@ impl Config {
                 _ => Masking::None,
             }),
             negatives_per_positive: self.negatives_per_positive.unwrap_or(preset.negatives_per_positive),
-            proximities: self.proximities.unwrap_or(cheapest_proximities(dataset, architecture)),
+            node_table: self.node_table.unwrap_or(if several { NodeTable::None } else { preset.node_table }),
+            longest_walk,
+            proximities: self.proximities.unwrap_or(proximities),
             same_label_pairs: self.same_label_pairs.unwrap_or(if small {
                 SameLabelPairs::All
             } else {
@@ -239,27 +249,55 @@ impl Config {
     }
 }
 
+impl NodeFeatures {
+    /// The data as a model sees them.
+    pub fn seen(self, dataset: &Dataset) -> Cow<'_, Dataset> {
+        match self {
+            NodeFeatures::Given => Cow::Borrowed(dataset),
+            NodeFeatures::None => Cow::Owned(dataset.without_features()),
+        }
+    }
+}
+
 /// Multiplications that exact proximities may take, over all folds and evaluations: some seconds.
 const EXACT_MULTIPLICATIONS: f64 = 1e10;
+
+/// Multiplications that the longest walks may take: a second.
+const FEW_MULTIPLICATIONS: f64 = 1e9;
 
 /// Bytes that their rows may take.
 const EXACT_BYTES: f64 = 512e6;
 
-/// Exact proximities where walks are few.
-fn cheapest_proximities(dataset: &Dataset, architecture: &Architecture) -> Proximities {
-    if !architecture.pair_sources.contains(&PairSource::Walks) {
-        return Proximities::Exact;
+/// The longest walks, and those where there are too many of them.
+const LONGEST_WALKS: [usize; 2] = [10, 6];
+
+impl Config {
+    /// The length of the longest walks, and whether proximities are exact: where walks are few, the longest of them still say
+    /// something, and counting them all is cheap.
+    fn walks(&self, dataset: &Dataset, architecture: &Architecture) -> (usize, Proximities) {
+        /// Folds, validation and test each expand all rows.
+        const EXPANSIONS: f64 = 12.0;
+        /// Pairs of all epochs for each edge.
+        const PAIRS_PER_EDGE: f64 = 32.0;
+        let [long, short] = LONGEST_WALKS.map(|length| self.longest_walk.unwrap_or(length));
+        if !architecture.pair_sources.contains(&PairSource::Walks) {
+            return (short, Proximities::Exact);
+        }
+        let takes = |longest: usize, most: f64| {
+            dataset.samples.iter().all(|sample| {
+                let cost = ExactCost::of(&sample.graph, longest);
+                let pairs = PAIRS_PER_EDGE * sample.graph.num_edges() as f64;
+                EXPANSIONS * cost.expansion + pairs * cost.per_pair <= most && cost.bytes <= EXACT_BYTES
+            })
+        };
+        if takes(long, FEW_MULTIPLICATIONS) {
+            (long, Proximities::Exact)
+        } else if takes(short, EXACT_MULTIPLICATIONS) {
+            (short, Proximities::Exact)
+        } else {
+            (short, Proximities::Estimated)
+        }
     }
-    /// Folds, validation and test each expand all rows.
-    const EXPANSIONS: f64 = 12.0;
-    /// Pairs of all epochs for each edge.
-    const PAIRS_PER_EDGE: f64 = 32.0;
-    let cheap = dataset.samples.iter().all(|sample| {
-        let cost = ExactCost::of(&sample.graph);
-        let pairs = PAIRS_PER_EDGE * sample.graph.num_edges() as f64;
-        EXPANSIONS * cost.expansion + pairs * cost.per_pair <= EXACT_MULTIPLICATIONS && cost.bytes <= EXACT_BYTES
-    });
-    if cheap { Proximities::Exact } else { Proximities::Estimated }
 }
 
 /// How a model is judged.
@@ -282,9 +320,13 @@ pub struct FitSettings {
     pub epochs: usize,
     /// Learning rate of Adam.
     pub learning_rate: f32,
-    /// L2 penalty, as part of the gradient.
+    /// Weight decay.
     pub weight_decay: f32,
-    /// The epoch after which the learning rate is multiplied by `decay_factor`; 0 for never.
+    /// What it changes.
+    pub optimizer: Optimizer,
+    /// How the learning rate changes.
+    pub schedule: Schedule,
+    /// Of [`Schedule::Step`]: the epoch after which the learning rate is multiplied by `decay_factor`; 0 for never.
     pub decay_at: usize,
     /// See `decay_at`.
     pub decay_factor: f32,
@@ -303,8 +345,19 @@ pub struct FitSettings {
 impl FitSettings {
     /// The learning rate of an epoch, counted from one.
     pub fn learning_rate_at(&self, epoch: usize) -> f32 {
-        let decayed = self.decay_at > 0 && epoch > self.decay_at;
-        if decayed { self.learning_rate * self.decay_factor } else { self.learning_rate }
+        self.learning_rate_within(epoch, 0, 1)
+    }
+
+    /// The learning rate of step number `batch`, counted from zero, of the `num_batches` of an epoch, counted from one.
+    pub fn learning_rate_within(&self, epoch: usize, batch: usize, num_batches: usize) -> f32 {
+        match self.schedule {
+            Schedule::Step if self.decay_at > 0 && epoch > self.decay_at => self.learning_rate * self.decay_factor,
+            Schedule::Step | Schedule::Constant => self.learning_rate,
+            Schedule::Cosine => {
+                let epochs_done = (epoch - 1) as f64 + batch as f64 / num_batches as f64;
+                (f64::from(self.learning_rate) * Schedule::cosine(epochs_done / self.epochs as f64)) as f32
+            }
+        }
     }
 
     /// Whether the model is evaluated after an epoch. Some models are never better than after the first: GAT on the links of
@@ -320,12 +373,14 @@ impl Resolved {
         let per_class = [self.train_per_class, self.valid_per_class, self.test_per_class];
         SplitSettings {
             task: self.task,
+            choice: self.split,
             valid_fraction: self.valid_fraction,
             test_fraction: self.test_fraction,
             per_class: (self.train_per_class > 0).then_some(per_class),
             train_negatives: self.train_negatives,
             evaluation_negatives: self.evaluation_negatives,
             negative_ratios: [self.valid_negative_ratio, self.test_negative_ratio],
+            test_edges: self.test_edges,
             same_label_pairs: self.same_label_pairs,
         }
     }
@@ -336,6 +391,8 @@ impl Resolved {
             epochs: self.epochs,
             learning_rate: self.learning_rate,
             weight_decay: self.weight_decay,
+            optimizer: self.optimizer,
+            schedule: self.schedule,
             decay_at: self.decay_at,
             decay_factor: self.decay_factor,
             clip_norm: self.clip_norm,
@@ -350,6 +407,7 @@ impl Resolved {
     pub fn hyperparameters(&self, dimensions: Dimensions) -> Hyperparameters {
         Hyperparameters {
             has_features: dimensions.features > 0 && self.task.uses_features(),
+            node_table: self.node_table,
             hops: self.hops,
             hop_storage: self.hop_storage,
             width: self.width,
@@ -374,7 +432,7 @@ impl Resolved {
 
     /// The shape of the model for data of such dimensions.
     pub fn shape(&self, dimensions: Dimensions) -> Shape {
-        let Dimensions { features, classes, nodes } = dimensions;
+        let Dimensions { features, classes, nodes, .. } = dimensions;
         Shape {
             // The constant takes the place of features that are not there or not used.
             num_features: if self.task.uses_features() { features.max(1) } else { 1 },
@@ -385,6 +443,7 @@ impl Resolved {
             signal_scale: self.signal_scale,
             refresh: self.refresh,
             proximities: self.proximities,
+            longest_walk: self.longest_walk,
             answer: match self.metric {
                 Metric::Classes(_) => Answer::Classes(classes),
                 Metric::Pairs(_) => {

@@ -1,14 +1,17 @@
 //! What a setting is: a name, a help text, a default, and how its value is written. [`settings!`] makes `Config`, which may
 //! leave choices open, and `Resolved`, in which all are made, from one declaration of each setting.
 
-use super::config::Protocol;
+use super::adam::Optimizer;
+use super::config::{NodeFeatures, Protocol};
+use super::schedule::Schedule;
 use crate::error::Error;
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
 use crate::model::Decoder;
+use crate::model::catalog::NodeTable;
 use crate::names::Auto;
 use crate::source::{Proximities, Refresh, Signal, SignalScale};
-use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, Task};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task, TestEdges};
 use serde::Serialize;
 
 /// A setting as users see it: an option of the command line, a key in a TOML file.
@@ -170,15 +173,21 @@ macro_rules! named_settings {
 named_settings!(
     Task,
     Protocol,
+    NodeFeatures,
     Storage,
     Signal,
     SignalScale,
     Refresh,
     Decoder,
+    SplitChoice,
     Negatives,
     EvaluationNegatives,
     Masking,
     Proximities,
+    NodeTable,
+    Optimizer,
+    Schedule,
+    TestEdges,
     SameLabelPairs
 );
 

@@ -106,8 +106,11 @@ impl<O: Objective> Trainer<O> {
                 (Adam::new(&model.weights), 0, None, Vec::new())
             }
         };
-        let masked = O::mask(&parts.train, &fit, model.seeds(), epoch + 1)
-            .map(|masked| MaskedParts { parts: masked, whole: parts.train.clone(), recorded: None });
+        let masked = O::mask(&parts.train, &fit, model.seeds(), epoch + 1).map(|masked| MaskedParts {
+            parts: masked,
+            whole: parts.train.clone(),
+            recorded: None,
+        });
         let train = masked.as_ref().map_or(&parts.train, |masked| &masked.parts);
         let mut progress = |done, total| observer.pretrain(done, total);
         let objective = O::new(metric, &fit, &mut model, train, &mut progress)?;
@@ -127,14 +130,17 @@ impl<O: Objective> Trainer<O> {
         self.mask_again();
         let mut order: Vec<usize> = (0..self.train().len()).collect();
         self.model.seeds().rng(Purpose::Order, &[self.epoch as u64]).shuffle(&mut order);
+        let batches = |trainer: &Trainer<O>, part: usize| trainer.objective.num_batches(&trainer.train()[part]);
+        let num_steps = order.iter().map(|&part| batches(self, part)).sum();
         let (mut sum, mut steps) = (0.0, 0);
         for part in order {
-            for batch in 0..self.objective.num_batches(&self.train()[part]) {
-                sum += self.step(part, batch);
+            for batch in 0..batches(self, part) {
+                let learning_rate = self.fit.learning_rate_within(self.epoch, steps, num_steps);
+                sum += self.step(part, batch, learning_rate);
                 steps += 1;
             }
         }
-        let loss = sum / f64::from(steps);
+        let loss = sum / steps as f64;
         if !loss.is_finite() {
             return Err(Error::Diverged { epoch: self.epoch, loss });
         }
@@ -158,7 +164,7 @@ impl<O: Objective> Trainer<O> {
     }
 
     /// Represent, score, loss, backward, update.
-    fn step(&mut self, part: usize, batch: usize) -> f64 {
+    fn step(&mut self, part: usize, batch: usize, learning_rate: f32) -> f64 {
         let model = &mut self.model;
         if model.weights.num_parameters() == 0 {
             return 0.0;
@@ -174,7 +180,7 @@ impl<O: Objective> Trainer<O> {
         if self.fit.clip_norm > 0.0 {
             model.weights.clip_gradients(self.fit.clip_norm);
         }
-        self.adam.step(&mut model.weights, self.fit.learning_rate_at(self.epoch), self.fit.weight_decay);
+        self.adam.step_with(&mut model.weights, learning_rate, self.fit.weight_decay, self.fit.optimizer);
         loss
     }
 
@@ -228,9 +234,14 @@ impl<O: Objective> Trainer<O> {
         }
     }
 
-    /// The best epoch, and every evaluation.
-    pub fn finish(self) -> (Best, Vec<Evaluation>) {
-        (self.best.expect("the first epoch is always evaluated"), self.curve)
+    /// The best epoch, every evaluation, and how well the cosines of vectors agree with answers.
+    pub fn finish(self) -> Result<(Best, Vec<Evaluation>, Option<f64>)> {
+        let Trainer { mut model, parts, curve, best, .. } = self;
+        let mut best = best.expect("the first epoch is always evaluated");
+        model.weights.set_values(best.weights);
+        let agreement = O::finish(&mut model, &parts, best.epoch as u64)?;
+        best.weights = model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
+        Ok((best, curve, agreement))
     }
 }
 

@@ -102,7 +102,10 @@ impl Trained {
         Trained::read(folder, |config, dimensions| Ok(architecture(&config.hyperparameters(dimensions))))
     }
 
-    fn read(folder: &Path, architecture: impl FnOnce(&Resolved, Dimensions) -> Result<Architecture>) -> Result<Trained> {
+    fn read(
+        folder: &Path,
+        architecture: impl FnOnce(&Resolved, Dimensions) -> Result<Architecture>,
+    ) -> Result<Trained> {
         let refused = |problem: String| Error::Artefact { path: folder.to_path_buf(), problem };
         if folder.is_file() {
             return Err(refused("is a file; expected the folder of a saved model".into()));

@@ -70,6 +70,9 @@ pub struct Summary {
     /// The error of half-precision storage between hops, where it is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_error: Option<StorageError>,
+    /// The error of estimated walk proximities that Theorem 2 promises for 95 of 100 pairs, where they are estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proximity_error: Option<f64>,
 }
 
 /// The test metric on pairs both of whose ends have a visible edge, over the repeats.
@@ -103,12 +106,19 @@ impl Summary {
     pub fn note_on_hits(&self, metric: Metric) -> Option<String> {
         let count = self.repeats.iter().filter_map(|run| run.few_negatives).min()?;
         let negatives = pluralize(count, "negative");
-        Some(format!("{metric} counts every positive as a hit that is ranked among fewer; here some are among {negatives}"))
+        Some(format!(
+            "{metric} counts every positive as a hit that is ranked among fewer; here some are among {negatives}"
+        ))
     }
 
     /// The dimensions of the data on which the shape of the model depends.
     fn dimensions(&self) -> Dimensions {
-        Dimensions { features: self.num_features, classes: self.class_names.len(), nodes: self.largest_graph }
+        Dimensions {
+            features: self.num_features,
+            classes: self.class_names.len(),
+            nodes: self.largest_graph,
+            edges: self.num_edges,
+        }
     }
 }
 
@@ -166,6 +176,7 @@ impl Trained {
             repeats: outcome.runs,
             chosen: outcome.best,
             storage_error: outcome.storage_error,
+            proximity_error: outcome.proximity_error,
         };
         let ids = match &dataset.samples[..] {
             [only] => only.ids.clone(),
@@ -199,6 +210,7 @@ impl Trained {
 
     /// As `align`, with the number of nodes that the model knows by their ids.
     fn align_and_count(&self, dataset: &Dataset) -> Result<(Dataset, Vec<String>, usize)> {
+        let dataset = &*self.config.node_features.seen(dataset);
         let (expected, got) = (self.summary.num_features, dataset.samples[0].features.count());
         let architecture = self.model.architecture();
         if self.config.task.uses_features() && architecture.uses(Source::Features) && expected != got {
@@ -362,9 +374,16 @@ pub struct Inference<'a> {
 }
 
 impl Inference<'_> {
-    /// The representations with the names of their nodes.
+    /// The vectors of the nodes with their names: their representations; for a model that knows more of a pair, blocks whose cosines
+    /// agree with its scores; for a gated model, what its branches know, weighed as their class scores are.
     pub fn into_embedding(self) -> Embedding {
-        Embedding { graphs: None, ids: self.sample.ids, matrix: self.h }
+        let model = &self.trained.model;
+        let matrix = match model.gated_branches() {
+            Some(_) => model.gated_vectors(&self.view, self.trained.run().best_epoch as u64),
+            None if model.architecture().knows_pairs() => model.vectors(&self.view, &self.h),
+            None => self.h,
+        };
+        Embedding { graphs: None, ids: self.sample.ids, matrix }
     }
 
     /// The score of every pair.

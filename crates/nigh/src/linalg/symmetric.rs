@@ -1,7 +1,7 @@
 //! All eigenpairs of a small dense symmetric matrix: Householder reflections to three diagonals, then implicit QR steps.
 
 /// Eigenvalues in no particular order, and row `k` of the second is the eigenvector of value `k`. `a` is row-major.
-pub(super) fn symmetric(a: Vec<f64>, n: usize) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn symmetric(a: Vec<f64>, n: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut diagonal, mut beside, mut vectors) = tridiagonal(a, n);
     // Values are wanted to within the size of the matrix, not of themselves: many of a graph's are zero.
     let size = diagonal.iter().chain(&beside).fold(0.0f64, |size, x| size.max(x.abs()));

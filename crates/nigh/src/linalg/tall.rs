@@ -1,18 +1,19 @@
-//! A block of tall vectors in double precision, and the three products that eigenvectors need of it.
+//! A block of tall vectors in double precision, the products that eigenvectors and singular vectors need of it, and what makes
+//! its columns orthonormal.
 //!
 //! Innermost loops are plain `for`: a closure may be compiled on its own, without the instructions of the kernel around it,
 //! which made them five times slower.
 
-use crate::graph::Graph;
-use crate::linalg::dispatch::simd;
+use super::dispatch::simd;
+use crate::seeds::{Stream, unit};
 use rayon::prelude::*;
 
 /// Rows of one task. Fixed, so that sums have one order on any number of threads.
-const ROWS: usize = 512;
+pub(crate) const ROWS: usize = 512;
 
 /// `width` vectors side by side, row-major.
 #[derive(Debug, Clone)]
-pub(super) struct Block {
+pub(crate) struct Block {
     pub width: usize,
     pub data: Vec<f64>,
 }
@@ -70,12 +71,6 @@ impl Block {
         product.data.resize(self.rows() * product.width, 0.0);
         let rows = product.data.par_chunks_mut(ROWS * product.width).zip(self.data.par_chunks(ROWS * self.width));
         rows.for_each(|(y, x)| rows_times(x, w, self.width, product.width, y));
-    }
-
-    /// `Y = a A X + b X + c Y`, where `A` is the adjacency matrix. Each row is summed in neighbour order.
-    pub fn pass(&self, graph: &Graph, [a, b, c]: [f64; 3], y: &mut Block) {
-        let rows = y.data.par_chunks_mut(ROWS / 4 * self.width).enumerate();
-        rows.for_each(|(at, rows)| pass_rows(graph, &self.data, self.width, at * (ROWS / 4), [a, b, c], rows));
     }
 }
 
@@ -156,49 +151,82 @@ fn product_tile<const I: usize, const J: usize>(
     (0..I).for_each(|p| y[(i + p) * cols + j..][..J].copy_from_slice(&tile[p]));
 }
 
-simd! {
-    fn pass_rows(graph: &Graph, x: &[f64], width: usize, first: usize, factors: [f64; 3], rows: &mut [f64]) {
-        for (at, y) in rows.chunks_exact_mut(width).enumerate() {
-            let mut column = 0;
-            while width - column >= 24 {
-                pass_columns::<24>(graph, x, first + at, column, factors, y);
-                column += 24;
-            }
-            while width - column >= 8 {
-                pass_columns::<8>(graph, x, first + at, column, factors, y);
-                column += 8;
-            }
-            (column..width).for_each(|column| pass_columns::<1>(graph, x, first + at, column, factors, y));
+/// Gives `x` orthonormal columns with the same span (Cholesky's factor of `X^T X`, twice or more). A column that is
+/// zero or in the span of those before it becomes a random one.
+pub(crate) fn orthonormalise(x: &mut Block, stream: Stream) {
+    let (width, mut spare) = (x.width, Block::zeros(x.rows(), x.width));
+    // The second pass removes what rounding left in the first; random columns need two of their own.
+    let mut passes_left = 2;
+    for draw in 0..6 {
+        let (inverse, lost) = inverse_factor(x.gram(x), width);
+        x.times(&inverse, &mut spare);
+        std::mem::swap(x, &mut spare);
+        if !lost.is_empty() {
+            x.data.par_chunks_mut(width).enumerate().for_each(|(node, row)| {
+                for &column in &lost {
+                    let [word, ..] = stream.at([node as u32, column as u32, draw, 0]);
+                    row[column] = 2.0 * f64::from(unit(word)) - 1.0;
+                }
+            });
+            passes_left = 3;
+        }
+        passes_left -= 1;
+        if passes_left == 0 {
+            return;
         }
     }
 }
 
-/// `B` columns of row `i`.
-#[inline(always)]
-fn pass_columns<const B: usize>(graph: &Graph, x: &[f64], i: usize, column: usize, factors: [f64; 3], y: &mut [f64]) {
-    let width = y.len();
-    let columns = |j: usize| -> &[f64; B] { x[j * width + column..][..B].try_into().expect("B entries") };
-    let mut sum = [0.0; B];
-    match graph.weights(i) {
-        None => {
-            for &j in graph.neighbours(i) {
-                let x = columns(j as usize);
-                for (sum, x) in sum.iter_mut().zip(x) {
-                    *sum += x;
-                }
-            }
+/// The upper triangular `R^-1` where `R^T R` is the matrix given, and the columns that depend on those before them:
+/// zero in the result.
+fn inverse_factor(mut gram: Vec<f64>, n: usize) -> (Vec<f64>, Vec<usize>) {
+    /// Below this part of a column's squared length, what is orthogonal to the others is rounding error.
+    const DEPENDENT: f64 = 1e-13;
+    let mut lost = Vec::new();
+    // Row k becomes row k of R, or zero.
+    for k in 0..n {
+        let length = gram[k * n + k];
+        let left = (0..k).fold(length, |left, i| left - gram[i * n + k] * gram[i * n + k]);
+        let independent = left > DEPENDENT * length;
+        if !independent {
+            lost.push(k);
+            gram[k * n..][..n].fill(0.0);
+            (0..k).for_each(|i| gram[i * n + k] = 0.0);
+            continue;
         }
-        Some(weights) => {
-            for (&j, &weight) in graph.neighbours(i).iter().zip(weights) {
-                let (x, weight) = (columns(j as usize), f64::from(weight));
-                for (sum, x) in sum.iter_mut().zip(x) {
-                    *sum += weight * x;
-                }
-            }
+        gram[k * n + k] = left.sqrt();
+        let (above, row) = gram.split_at_mut(k * n);
+        let row = &mut row[..n];
+        for above in above.chunks_exact(n) {
+            let factor = above[k];
+            row[k + 1..].iter_mut().zip(&above[k + 1..]).for_each(|(r, a)| *r -= factor * a);
         }
+        let scale = 1.0 / row[k];
+        row[k + 1..].iter_mut().for_each(|r| *r *= scale);
     }
-    let ([a, b, c], own) = (factors, columns(i));
-    for (y, (sum, own)) in y[column..][..B].iter_mut().zip(sum.iter().zip(own)) {
-        *y = a * sum + b * own + c * *y;
+    // R^-1 from the last row up: row i is (e_i - Σ_{j>i} R_ij row_j) / R_ii.
+    let mut inverse = vec![0.0; n * n];
+    for i in (0..n).rev() {
+        let pivot = gram[i * n + i];
+        if pivot == 0.0 {
+            continue;
+        }
+        let (row, below) = inverse[i * n..].split_at_mut(n);
+        row[i] = 1.0;
+        for (j, below) in (i + 1..n).zip(below.chunks_exact(n)) {
+            let factor = gram[i * n + j];
+            row[j..].iter_mut().zip(&below[j..]).for_each(|(r, b)| *r -= factor * b);
+        }
+        row[i..].iter_mut().for_each(|r| *r /= pivot);
     }
+    (inverse, lost)
+}
+
+/// The sign that makes the largest entry of a column positive. Of entries that are nearly as large the first one counts:
+/// in `(1, -1) / sqrt(2)` rounding would decide otherwise.
+pub(crate) fn sign(x: &Block, column: usize) -> f64 {
+    let entries = || x.data.iter().skip(column).step_by(x.width);
+    let largest = entries().fold(0.0f64, |largest, entry| largest.max(entry.abs()));
+    let first = entries().find(|entry| entry.abs() >= (1.0 - 1e-4) * largest);
+    first.map_or(1.0, |entry| 1f64.copysign(*entry))
 }

@@ -1,0 +1,146 @@
+//! Vectors of nodes for a model that scores pairs by more than their representations. Blocks stand side by side, each scaled to
+//! length one and weighed: the cosine of two vectors is the weighted mean of the cosines of their blocks. The weights are fitted
+//! so that cosines rank validation pairs as the model does.
+
+use super::pair_scalars::PairSource;
+use super::{Model, View};
+use crate::linalg::{Matrix, dot, for_row_blocks, normalize_rows};
+use crate::seeds::Purpose;
+use crate::tape::WeightAccess;
+
+/// The weight of each block; blocks of weight zero are left out.
+const BLOCKS: &str = "vectors/blocks";
+
+/// Columns of a block of walks or features: the deviation of an estimated cosine is one over the root of it.
+const COLUMNS: usize = 64;
+
+/// `Ã^a E` for `a = 1..=3`, and `Ã^k X` for `k = 0..=2`.
+const HOPS: usize = 3;
+
+/// Declares the weights of blocks: `Ã E`, `Ã² E`, `Ã³ E`; with features `X`, `Ã X`, `Ã² X`; and `H`.
+pub(super) fn declare(sources: &[PairSource], weights: &mut WeightAccess<'_>) {
+    if !sources.is_empty() {
+        weights.frozen(BLOCKS, [1, 2 * HOPS + 1]);
+    }
+}
+
+impl Model {
+    /// The vectors of all nodes, given their representations.
+    pub(crate) fn vectors(&self, view: &View, h: &Matrix) -> Matrix {
+        let weights = self.weights.get(BLOCKS).expect("declared with the sources of pairs").value.data();
+        let blocks: Vec<(f32, Matrix)> = self
+            .blocks(view, h, |block| weights[block] > 0.0)
+            .into_iter()
+            .zip(weights)
+            .filter_map(|(block, weight)| Some((weight.sqrt(), block?)))
+            .collect();
+        side_by_side(&blocks, view.graph().num_nodes())
+    }
+
+    /// Fits the weights of blocks to the scores of pairs.
+    pub(crate) fn learn_vectors(&mut self, view: &View, h: &Matrix, pairs: &[[u32; 2]], scores: &[f32]) {
+        let blocks = self.blocks(view, h, |_| true);
+        let cosine = |block: &Option<Matrix>, [i, j]: [u32; 2]| {
+            block.as_ref().map_or(0.0, |block| f64::from(dot(block.row(i as usize), block.row(j as usize))))
+        };
+        let rows: Vec<Vec<f64>> =
+            pairs.iter().map(|&pair| blocks.iter().map(|block| cosine(block, pair)).collect()).collect();
+        let fitted = non_negative_fit(&rows, &crate::metric::ranks(scores));
+        let total: f64 = fitted.iter().sum();
+        // Where no block agrees with the scores, the shortest walks are as good as any.
+        let weight = |block: usize| match total > 0.0 {
+            true => (fitted[block] / total) as f32,
+            false => f32::from(u8::from(block < HOPS)) / HOPS as f32,
+        };
+        let values = (0..blocks.len()).map(weight).collect();
+        self.weights.named(BLOCKS).expect("declared with the sources of pairs").value =
+            Matrix::from_data(1, blocks.len(), values);
+    }
+
+    /// Rows of length one; `None` for what the model does not have or nobody wants.
+    fn blocks(&self, view: &View, h: &Matrix, wanted: impl Fn(usize) -> bool) -> Vec<Option<Matrix>> {
+        let n = view.graph().num_nodes();
+        let mut blocks: Vec<Option<Matrix>> = vec![None; 2 * HOPS + 1];
+        let stream = self.seeds().stream(Purpose::Signal, &[view.graph]);
+        let mut walks = self.shape().signal.matrix(stream, &view.addresses, 0..COLUMNS, 1.0);
+        for (hop, block) in blocks[..HOPS].iter_mut().enumerate() {
+            // Ã, which lets a walk stay: without that, neighbours in a graph without triangles have nothing in common.
+            walks = view.operator.propagate(walks, 1);
+            *block = wanted(hop).then(|| unit_rows(&walks));
+        }
+        if let Some(features) = self.compared_features(view) {
+            let columns = features.cols().min(COLUMNS);
+            let mut x = Matrix::from_fn(n, columns, |node, column| features.row(node)[column]);
+            for hop in 0..HOPS {
+                blocks[HOPS + hop] = wanted(HOPS + hop).then(|| unit_rows(&x));
+                x = view.operator.propagate(x, 1);
+            }
+        }
+        if h.cols() > 0 && wanted(2 * HOPS) {
+            blocks[2 * HOPS] = Some(unit_rows(h));
+        }
+        blocks
+    }
+}
+
+/// Blocks of columns, each with its factor.
+pub(super) fn side_by_side(blocks: &[(f32, Matrix)], nodes: usize) -> Matrix {
+    let width: usize = blocks.iter().map(|(_, block)| block.cols()).sum();
+    let mut vectors = Matrix::zeros(nodes, width);
+    for_row_blocks(vectors.data_mut(), width, 2 * width, |first, rows| {
+        for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+            let mut left = 0;
+            for (scale, block) in blocks {
+                let entries = block.row(first + at);
+                row[left..][..entries.len()].iter_mut().zip(entries).for_each(|(out, x)| *out = scale * x);
+                left += entries.len();
+            }
+        }
+    });
+    vectors
+}
+
+pub(super) fn unit_rows(x: &Matrix) -> Matrix {
+    let mut unit = Matrix::default();
+    normalize_rows(x, &mut unit, &mut Vec::new());
+    unit
+}
+
+/// `w >= 0` that minimises `|y - X w - c|²` by coordinate descent; a small penalty decides between columns that are alike.
+fn non_negative_fit(x: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
+    const ROUNDS: usize = 500;
+    const PENALTY: f64 = 1e-3;
+    let (count, width) = (x.len().max(1) as f64, x.first().map_or(0, Vec::len));
+    let mean_of = |value: &dyn Fn(usize) -> f64| (0..x.len()).map(value).sum::<f64>() / count;
+    let means: Vec<f64> = (0..width).map(|column| mean_of(&|row| x[row][column])).collect();
+    let mean = mean_of(&|row| y[row]);
+    let gram = |a: usize, b: usize| mean_of(&|row| (x[row][a] - means[a]) * (x[row][b] - means[b]));
+    let products: Vec<Vec<f64>> = (0..width).map(|a| (0..width).map(|b| gram(a, b)).collect()).collect();
+    let targets: Vec<f64> = (0..width).map(|a| mean_of(&|row| (x[row][a] - means[a]) * (y[row] - mean))).collect();
+    let size = products.iter().enumerate().map(|(a, row)| row[a]).fold(0.0, f64::max);
+    let mut w = vec![0.0; width];
+    for _ in 0..ROUNDS {
+        for a in 0..width {
+            let others: f64 = (0..width).filter(|&b| b != a).map(|b| products[a][b] * w[b]).sum();
+            let diagonal = products[a][a] + PENALTY * size;
+            w[a] = if diagonal > 0.0 { ((targets[a] - others) / diagonal).max(0.0) } else { 0.0 };
+        }
+    }
+    w
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fit_finds_the_weights_and_leaves_out_what_opposes() {
+        let row = |at: usize| {
+            let [a, b, c] = [7, 11, 13].map(|prime| (at * prime % 29) as f64 / 29.0);
+            (vec![a, b, c], 0.3 * a + 0.6 * b - 0.5 * c + 2.0)
+        };
+        let (x, y): (Vec<Vec<f64>>, Vec<f64>) = (0..400).map(row).unzip();
+        let w = non_negative_fit(&x, &y);
+        assert!((w[0] - 0.3).abs() < 0.03 && (w[1] - 0.6).abs() < 0.03 && w[2] == 0.0, "{w:?}");
+    }
+}
