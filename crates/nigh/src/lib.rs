@@ -81,6 +81,7 @@ pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Resolved, Run
 pub use trained::Trained;
 pub use training::Training;
 
+/// Temporary.
 pub fn knob(name: &str, default: f32) -> f32 {
     std::env::var(format!("K_{name}")).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }

@@ -267,7 +267,7 @@ impl Model {
         }
         self.learn_projection(&view.features);
         if self.architecture.uses(Source::Structure) {
-            let rows = Features::Dense(structure_rows(&view.operator).into());
+            let rows = Features::Dense(structure_rows(view.graph()).into());
             for (name, value) in standardization(&rows) {
                 let weight = self.weights.named(&format!("structure/{name}"));
                 weight.expect("declared with the source").value = value;
@@ -468,18 +468,18 @@ fn piece(
         }
         Source::OneHot => Piece::OneHot(view.addresses.clone(), shape.num_ids),
         Source::Labels => {
-            let known = weights.frozen(KNOWN_LABELS, [shape.num_ids, 1]).data();
-            let label = |&address: &u32| known.get(address as usize).filter(|&&class| class > 0.0);
-            let label = |address: &u32| label(address).map(|&class| class as u32 - 1);
-            let labels: Vec<Option<u32>> = view.addresses.iter().map(label).collect();
-            let folds = seeds.stream(Purpose::Folds, &[]);
             let classes = shape.num_classes().expect("labels are of classes");
+            let known = weights.frozen(KNOWN_LABELS, [shape.num_ids, 1]).data();
+            let label = |&address: &u32| known.get(address as usize).map(|class| class.round() as usize);
+            let label = |address: &u32| label(address).filter(|class| (1..=classes).contains(class));
+            let labels = view.addresses.iter().map(|address| label(address).map(|class| class as u32 - 1));
+            let (labels, folds) = (labels.collect::<Vec<_>>(), seeds.stream(Purpose::Folds, &[]));
             Piece::Dense(tape.constant(label_rows(&view.operator, &labels, classes, folds, &view.addresses)))
         }
         Source::Structure => {
             let [mean, scale] =
                 ["mean", "scale"].map(|name| weights.frozen(&format!("structure/{name}"), [1, STRUCTURE_WIDTH]).clone());
-            let mut rows = structure_rows(&view.operator);
+            let mut rows = structure_rows(view.graph());
             standardize(&mut rows, &mean, &scale);
             Piece::Dense(tape.constant(rows))
         }

@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// How much the agreement of two passes counts beside the likelihood of the labels.
 const AGREEMENT: f32 = 1.0;
 
+/// Epochs until it counts fully.
+const WARM_UP: usize = 50;
+
 /// What passes agree on is their mean, raised to the inverse of this power: below one, more certain than they are.
 const TEMPERATURE: f32 = 0.5;
 
@@ -163,6 +166,8 @@ impl Agreement {
         recording.train(model, draws[1]);
         let blocks = first.cols() / model.num_classes();
         softmax::sharpened_mean(first, recording.scores(), blocks, crate::knob("temp", TEMPERATURE), target);
+        // Before anything is learnt, passes agree best where all nodes are alike.
+        let agreement = crate::knob("agree", AGREEMENT) * (step.epoch as f32 / crate::knob("warm", WARM_UP as f32)).min(1.0);
         let mut loss = 0.0;
         for draw in [draws[1], draws[0]] {
             if draw == draws[0] {
@@ -170,7 +175,7 @@ impl Agreement {
             }
             let (scores, gradient) = recording.representation_and_gradient();
             loss += softmax::nll_of_blocks(scores, blocks, &question.nodes, &question.labels, gradient);
-            loss += softmax::add_disagreement(scores, target, blocks, crate::knob("agree", AGREEMENT), gradient);
+            loss += softmax::add_disagreement(scores, target, blocks, agreement, gradient);
             // The loss is the mean of both passes.
             gradient.data_mut().iter_mut().for_each(|g| *g *= 0.5);
             recording.backward(model);
