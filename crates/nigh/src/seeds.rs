@@ -35,6 +35,8 @@ pub enum Purpose {
     Masking,
     /// Candidates of a search for settings.
     Tune,
+    /// Which training nodes are hidden together from the label source.
+    Folds,
 }
 
 /// The root of all randomness of one run.

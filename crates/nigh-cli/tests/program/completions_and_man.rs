@@ -3,9 +3,10 @@
 use crate::test_folder::TestFolder;
 use std::process::Command;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "train",
+    "tune",
     "evaluate",
     "embed",
     "predict",

@@ -3,23 +3,34 @@
 mod gat;
 mod gcn;
 mod gin;
+mod hidden_layer;
+mod hop_blend;
 mod hop_mixture;
+mod label_vote;
 mod linear;
+mod neighbourhoods;
 mod node2vec;
 mod pgnn;
+mod random_propagation;
 mod sage;
 mod table;
 
 pub use gat::Gat;
 pub use gcn::Gcn;
 pub use gin::Gin;
+pub use hidden_layer::HiddenLayer;
+pub use hop_blend::HopBlend;
 pub use hop_mixture::HopMixture;
+pub use label_vote::LabelVote;
 pub use linear::{Linear, Propagated};
+pub use neighbourhoods::Neighbourhoods;
 pub use node2vec::SkipGram;
 pub use pgnn::PGnn;
+pub use random_propagation::RandomPropagation;
 pub use sage::Sage;
 pub use table::Table;
 
+use crate::dataset::Features;
 use crate::graph::{Graph, Operator};
 use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, SparseMatrix};
@@ -30,6 +41,7 @@ use crate::ops::layer_norm::LayerNorm;
 use crate::ops::linear::LinearMap;
 use crate::ops::lookup::Lookup;
 use crate::ops::propagate::Propagate;
+use crate::ops::select_rows::SelectRows;
 use crate::ops::sparse::SparseProduct;
 use crate::seeds::Seeds;
 use crate::tape::{Init, InitScheme, Tape, Var, WeightAccess};
@@ -69,6 +81,16 @@ pub trait Encoder: Debug + Send + Sync {
         None
     }
 
+    /// Whether two training passes differ so much that they are asked to agree, on nodes without a label, too.
+    fn seeks_agreement(&self) -> bool {
+        false
+    }
+
+    /// Whether its rows are scores of the classes, whatever stands on top.
+    fn gives_scores(&self) -> bool {
+        false
+    }
+
     /// Whether training changes anything in it.
     fn learns(&self, classifies: bool) -> bool {
         let _ = classifies;
@@ -81,6 +103,8 @@ pub trait Encoder: Debug + Send + Sync {
 pub struct Pretraining<'a> {
     /// The training graph.
     pub graph: &'a Graph,
+    /// `F` of its nodes.
+    pub features: &'a Features,
     /// The number by which each node is known; random draws for a node are addressed by it.
     pub addresses: &'a [u32],
     /// How many nodes the model knows by their ids.
@@ -170,6 +194,8 @@ pub struct Scope<'a> {
     pub classifies: bool,
     /// How many nodes the model knows by their ids: those of the largest graph that it was built for.
     pub num_ids: usize,
+    /// The nodes that are asked about, if others need no answer and rows of others are still here.
+    pub(crate) asked: Option<Arc<[u32]>>,
 }
 
 impl Scope<'_> {
@@ -267,6 +293,49 @@ impl Scope<'_> {
         hops > 0 && matrix.rows() * matrix.cols() <= DENSE_SPEEDUP * gathered
     }
 
+    /// The rows of the nodes that are asked about, from here on: to be called after the last message was passed, before what is learnt.
+    /// All rows, where all are asked about.
+    pub fn only_asked(&mut self, x: Var) -> Var {
+        let Some(rows) = self.asked.take() else { return x };
+        self.addresses = rows.iter().map(|&row| self.addresses[row as usize]).collect();
+        self.tape.push(SelectRows::new(rows), &[x])
+    }
+
+    /// As `only_asked`, for matrices side by side that are all on the tape.
+    pub fn only_asked_input(&mut self, mut input: Input) -> Input {
+        let Some(rows) = self.asked.take() else { return input };
+        self.addresses = rows.iter().map(|&row| self.addresses[row as usize]).collect();
+        for (_, piece) in &mut input.pieces {
+            let Piece::Dense(x) = piece else { panic!("a matrix on the tape is expected") };
+            *x = self.tape.push(SelectRows::new(rows.clone()), &[*x]);
+        }
+        input
+    }
+
+    /// Sparse input without the rows of nodes that are more than `hops` links away from all that are asked about: nobody reads them.
+    pub fn only_near_asked(&self, mut input: Input, hops: usize) -> Input {
+        let Some(asked) = &self.asked else { return input };
+        let graph = self.operator.graph();
+        let mut is_near = vec![false; graph.num_nodes()];
+        let mut edge: Vec<u32> = asked.to_vec();
+        edge.iter().for_each(|&node| is_near[node as usize] = true);
+        for _ in 0..hops {
+            let mut next = Vec::new();
+            for &other in edge.iter().flat_map(|&node| graph.neighbours(node as usize)) {
+                if !std::mem::replace(&mut is_near[other as usize], true) {
+                    next.push(other);
+                }
+            }
+            edge = next;
+        }
+        for (_, piece) in &mut input.pieces {
+            if let Piece::Sparse(matrix, _) = piece {
+                *matrix = matrix.only_rows(&is_near).into();
+            }
+        }
+        input
+    }
+
     /// The input as one matrix on the tape.
     pub fn dense(&mut self, input: &Input) -> Var {
         let [(_, piece)] = &input.pieces[..] else { panic!("one matrix is expected, not several side by side") };
@@ -333,6 +402,28 @@ impl Scope<'_> {
         input
     }
 
+    /// Features at one scale. Dense ones lose the mean of their column and are divided by its deviation, as [`standardization`] found
+    /// them on the training graph, and all rows have a length of about one; sparse ones, such as bags of words, are scaled to rows
+    /// of length one.
+    pub fn standardize(&mut self, mut input: Input) -> Input {
+        let [(_, piece)] = &mut input.pieces[..] else { panic!("one matrix is expected, not several side by side") };
+        let cols = piece.cols();
+        let mean = self.frozen("mean", [1, cols]).clone();
+        let scale = self.frozen("scale", [1, cols]).clone();
+        match piece {
+            Piece::Dense(x) => {
+                let mut value = self.tape.value(*x).clone();
+                standardize(&mut value, &mean, &scale);
+                let length = (cols as f32).sqrt();
+                value.data_mut().iter_mut().for_each(|x| *x /= length);
+                *x = self.tape.constant(value);
+            }
+            Piece::Sparse(matrix, _) => *matrix = matrix.with_unit_rows().into(),
+            Piece::OneHot(..) => (),
+        }
+        input
+    }
+
     /// `K` layers of a kind, with ReLU and dropout between them; `layer(scope, input, name, width)` records one.
     pub fn layers(
         &mut self,
@@ -355,4 +446,40 @@ impl Scope<'_> {
     pub fn name(&self, name: &str) -> String {
         format!("{}/{name}", self.prefix)
     }
+}
+
+/// Standardised features are clipped here: one outlier must not decide about a node.
+const MOST_DEVIATIONS: f32 = 5.0;
+
+/// `(x - mean) * scale` column by column, clipped.
+pub(crate) fn standardize(rows: &mut Matrix, mean: &Matrix, scale: &Matrix) {
+    let cols = rows.cols();
+    for row in rows.data_mut().chunks_exact_mut(cols.max(1)) {
+        for ((x, mean), scale) in row.iter_mut().zip(mean.data()).zip(scale.data()) {
+            *x = ((*x - mean) * scale).clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS);
+        }
+    }
+}
+
+/// Mean and inverse deviation of every column of dense features, for [`Scope::standardize`].
+pub fn standardization(features: &Features) -> Vec<(&'static str, Matrix)> {
+    let cols = features.cols();
+    let mut moments = vec![[0.0f64; 2]; cols];
+    if let Features::Dense(matrix) = features {
+        let share = 1.0 / matrix.rows().max(1) as f64;
+        for row in matrix.data().chunks_exact(cols.max(1)) {
+            for (moment, &x) in moments.iter_mut().zip(row) {
+                moment[0] += share * f64::from(x);
+                moment[1] += share * f64::from(x) * f64::from(x);
+            }
+        }
+    }
+    let scale = |&[mean, square]: &[f64; 2]| match (square - mean * mean).max(0.0).sqrt() {
+        deviation if deviation > 1e-6 * (1.0 + mean.abs()) => (1.0 / deviation) as f32,
+        // A column that is always the same says nothing.
+        _ => 0.0,
+    };
+    let mean = moments.iter().map(|moment| moment[0] as f32).collect();
+    let scale = moments.iter().map(scale).collect();
+    vec![("mean", Matrix::from_data(1, cols, mean)), ("scale", Matrix::from_data(1, cols, scale))]
 }

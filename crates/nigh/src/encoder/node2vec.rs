@@ -36,7 +36,7 @@ impl Encoder for SkipGram {
         pretraining: &Pretraining<'_>,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Vec<(&'static str, Matrix)> {
-        let Pretraining { graph, addresses, num_ids, seeds } = *pretraining;
+        let Pretraining { graph, addresses, num_ids, seeds, .. } = *pretraining;
         // Walks identify a node by its place, so the nodes are brought into the order of their addresses.
         let order = order_by(addresses);
         let walked = graph.permute(&order).expect("an order of the nodes");

@@ -78,6 +78,12 @@ impl SparseMatrix {
         self.by_row.indices[range.clone()].iter().copied().zip(self.by_row.values[range].iter().copied())
     }
 
+    /// With no entries in rows that are not wanted.
+    pub fn only_rows(&self, is_wanted: &[bool]) -> SparseMatrix {
+        let row = |row: usize| if is_wanted[row] { self.row(row).collect() } else { Vec::new() };
+        SparseMatrix::from_rows(&(0..self.rows()).map(row).collect::<Vec<_>>(), self.cols())
+    }
+
     /// `P F`: row `i` of the result is row `order[i]` of this matrix.
     pub fn permute_rows(&self, order: &[u32]) -> SparseMatrix {
         let rows: Vec<Vec<_>> = order.iter().map(|&row| self.row(row as usize).collect()).collect();

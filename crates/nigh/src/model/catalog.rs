@@ -1,7 +1,10 @@
 //! Every model as one row: sources, encoders, head. A new model is a new row, never a new loop.
 
 use super::{Architecture, Branch, Head, Heuristic, PairSource};
-use crate::encoder::{Encoder, Gat, Gcn, Gin, HopMixture, Layers, Linear, PGnn, Propagated, Sage, SkipGram, Table};
+use crate::encoder::{
+    Encoder, Gat, Gcn, Gin, HiddenLayer, HopBlend, HopMixture, LabelVote, Layers, Linear, Neighbourhoods, PGnn,
+    Propagated, RandomPropagation, Sage, SkipGram, Table,
+};
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::names::named;
@@ -80,6 +83,9 @@ named! {
 /// Dropout probability of features that enter `smp-proximity`: few words of a bag say what a document is about.
 const INPUT_DROPOUT: f32 = 0.7;
 
+/// Distances at which `smp-gated` hears the signal.
+const SIGNAL_HOPS: usize = 4;
+
 /// All models, in the order in which they are listed.
 pub const MODELS: &[CatalogModel] = &[
     row("smp-linear", "Ã^K E and Ã^K F under a linear map: the paper's main model", |h| {
@@ -118,6 +124,24 @@ pub const MODELS: &[CatalogModel] = &[
                 branches.push(ids().through(HopMixture::table(h.hops)));
             }
             Architecture { branches, pair_sources: sources, ..model([]) }
+        },
+    ),
+    row(
+        "smp-gated",
+        "features, labels around a node, structure and signal, each with a head, weighed by validation",
+        |h| {
+            let dropout = h.dropout;
+            let propagation =
+                RandomPropagation { hops: h.hops, input_dropout: dropout, node_dropout: dropout, dropout };
+            let of_features =
+                [features().through(propagation), features().through(Neighbourhoods { hops: 2, dropout })];
+            let of_all = [
+                labels().through(LabelVote),
+                labels().and(Source::Structure).through(HiddenLayer { dropout }),
+                signal().through(HopBlend { hops: SIGNAL_HOPS, dropout }),
+            ];
+            let branches = of_features.into_iter().filter(|_| h.has_features).chain(of_all).collect();
+            Architecture { branches, ..model([]) }.head(Head::Gated)
         },
     ),
     row("sgc", "Ã^K F W + b: what a node is, not where", |h| model([features().linear(h)])),
@@ -218,6 +242,11 @@ pub fn features() -> Sources {
 /// `E -> ...`
 pub fn signal() -> Sources {
     Sources(vec![Source::Signal])
+}
+
+/// Labels of training nodes `-> ...`
+pub fn labels() -> Sources {
+    Sources(vec![Source::Labels])
 }
 
 /// `I -> ...`

@@ -23,6 +23,18 @@ pub enum Head {
     /// `Σ_b α_b z_b`, `z_b` a linear map of branch `b`: every node weighs its branches by
     /// `α = softmax_b <q, tanh(z_b V + v)>`.
     Attention,
+    /// Class scores `z_b` of each branch, by a linear map of its own, each trained by a loss of its own; the answer is `softmax(Σ_b w_b ln softmax(z_b))` with
+    /// weights that are fitted on validation nodes. Without classes, the branches side by side.
+    Gated,
+}
+
+/// A branch before the head.
+pub(super) struct EncodedBranch {
+    pub x: Var,
+    /// Counted from one.
+    pub number: usize,
+    /// Whether its rows are class scores already.
+    pub is_scores: bool,
 }
 
 impl Head {
@@ -33,11 +45,14 @@ impl Head {
             Head::Linear => "linear",
             Head::Mlp { .. } => "mlp",
             Head::Attention => "attention",
+            Head::Gated => "gated",
         }
     }
 
     /// Records the head over branches.
-    pub(super) fn record(self, scope: &mut Scope<'_>, branches: &[Var]) -> Var {
+    pub(super) fn record(self, scope: &mut Scope<'_>, branches: &[EncodedBranch]) -> Var {
+        let (encoded, branches) = (branches, branches.iter().map(|branch| branch.x).collect::<Vec<Var>>());
+        let branches = &branches[..];
         let width = scope.width;
         let layer = |scope: &mut Scope<'_>, number: usize, inputs: &[Var], fan_out: usize| {
             let fan_in = inputs.iter().map(|input| input.width()).sum();
@@ -67,6 +82,15 @@ impl Head {
                     steps.push(scope.tape.push(LinearMap::new(1), &[x, query]));
                 }
                 scope.tape.push(Blend, &steps)
+            }
+            (Head::Gated, _) if !scope.classifies => scope.tape.push(Concatenate, branches),
+            (Head::Gated, _) => {
+                let scores = encoded.iter().map(|branch| match branch.is_scores {
+                    true => branch.x,
+                    false => layer(scope, branch.number, &[branch.x], width),
+                });
+                let scores: Vec<Var> = scores.collect();
+                scope.tape.push(Concatenate, &scores)
             }
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub mod decoder;
+pub(crate) mod gate;
 mod head;
 mod heuristic;
 mod pair_head;
@@ -10,20 +11,23 @@ mod vectors;
 mod view;
 
 pub use decoder::{Decoder, Scoring};
+use head::EncodedBranch;
 pub use head::Head;
 pub use heuristic::Heuristic;
 pub use pair_scalars::PairSource;
 pub use view::View;
 
 use crate::dataset::{Dataset, Features};
-use crate::encoder::{Encoder, Input, Piece, Pretraining, Scope};
+use crate::encoder::{Encoder, Input, Piece, Pretraining, Scope, standardization, standardize};
 use crate::error::{Error, Result};
 use crate::graph::{eigen, order_by};
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
 use crate::ops::signal::Stochastic;
-use crate::seeds::Seeds;
+use crate::seeds::{Purpose, Seeds};
+use crate::source::labels::label_rows;
+use crate::source::structure::{STRUCTURE_WIDTH, structure_rows};
 use crate::source::{Proximities, Refresh, Signal, SignalScale, Source};
 use crate::tape::{Pass, Tape, Var, WeightAccess, Weights};
 use std::sync::Arc;
@@ -189,12 +193,20 @@ pub struct Model {
     pub weights: Weights,
 }
 
+/// The class of each training node plus one, by address; zero for all others.
+const KNOWN_LABELS: &str = "labels/known";
+
 /// A model recorded over one graph, to be run many times.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Recording {
     tape: Tape,
+    /// `H`; under a gated head, the class scores of all branches side by side.
     output: Var,
+    /// The branches before the head.
+    branches: Vec<Var>,
+    /// What a gated head makes of its branches.
+    gated: Matrix,
     graph: u64,
     is_restricted: bool,
 }
@@ -208,7 +220,11 @@ impl Model {
         let mut weights = Weights::new(seeds);
         let mut access = WeightAccess::Declare(&mut weights);
         let view = View::empty(shape.num_features);
-        let width = record(&architecture, &shape, seeds, access.reborrow(), &view).output.width();
+        let recording = record(&architecture, &shape, seeds, access.reborrow(), &view, Ask::Everything);
+        let width = recording.output.width();
+        if shape.num_classes().is_some() && architecture.head == Head::Gated {
+            access.frozen(gate::GATE, [1, architecture.branches.len()]);
+        }
         if let Answer::Scores(scoring) = shape.answer {
             scoring.record(&mut access, width, num_pair_scalars(&architecture, &shape));
         }
@@ -242,7 +258,7 @@ impl Model {
     /// done and their total.
     pub fn pretrain(&mut self, view: &View, progress: &mut dyn FnMut(usize, usize)) {
         let (addresses, num_ids, seeds) = (&view.addresses, self.shape.num_ids, self.seeds);
-        let pretraining = Pretraining { graph: view.graph(), addresses, num_ids, seeds };
+        let pretraining = Pretraining { graph: view.graph(), features: &view.features, addresses, num_ids, seeds };
         for branch in &self.architecture.branches {
             for (name, value) in branch.encoder.pretrain(&pretraining, progress) {
                 let name = format!("{}/{name}", branch.prefix());
@@ -250,6 +266,51 @@ impl Model {
             }
         }
         self.learn_projection(&view.features);
+        if self.architecture.uses(Source::Structure) {
+            let rows = Features::Dense(structure_rows(view.graph()).into());
+            for (name, value) in standardization(&rows) {
+                let weight = self.weights.named(&format!("structure/{name}"));
+                weight.expect("declared with the source").value = value;
+            }
+        }
+    }
+
+    /// Learns the classes of training nodes, which are known by their addresses, for the label source.
+    pub(crate) fn learn_labels(&mut self, labelled: impl Iterator<Item = (u32, u32)>) {
+        if let Some(known) = self.weights.named(KNOWN_LABELS) {
+            known.value.data_mut().fill(0.0);
+            labelled.for_each(|(address, class)| known.value.data_mut()[address as usize] = 1.0 + class as f32);
+        }
+    }
+
+    /// The vectors of all nodes by a gated model: what its branches know before they give class scores. Rows of a branch are scaled to length one
+    /// and then by the root of its weight, so that the cosine of two vectors is the weighted mean of the cosines of branches; those
+    /// without weight are left out.
+    pub(crate) fn gated_vectors(&self, view: &View, draw: u64) -> Matrix {
+        let mut recording = self.record(view);
+        recording.evaluate(self, draw);
+        let weights = gate::in_use(self.weights.get(gate::GATE).expect("a gated model").value.data());
+        let blocks = recording.branches.iter().zip(weights).filter(|(_, weight)| *weight > 0.0);
+        let blocks = blocks.map(|(&branch, weight)| (weight.sqrt(), vectors::unit_rows(recording.tape.value(branch))));
+        vectors::side_by_side(&blocks.collect::<Vec<_>>(), view.graph().num_nodes())
+    }
+
+    /// How many classes it tells apart.
+    pub(crate) fn num_classes(&self) -> usize {
+        self.shape.num_classes().unwrap_or(0)
+    }
+
+    /// How many branches give class scores of their own, if any do.
+    pub(crate) fn gated_branches(&self) -> Option<usize> {
+        self.weights.get(gate::GATE).map(|gate| gate.value.cols())
+    }
+
+    /// Fits the weights of the branches to nodes whose classes are known: a row of the branches' scores per node.
+    pub(crate) fn fit_gate(&mut self, scores: &Matrix, labels: &[u32]) {
+        if let Some(branches) = self.gated_branches() {
+            let weights = gate::fit(scores, labels, branches);
+            self.weights.named(gate::GATE).expect("it was found").value = Matrix::from_data(1, branches, weights);
+        }
     }
 
     /// How many numbers are known of a pair.
@@ -261,14 +322,42 @@ impl Model {
     pub fn record(&self, view: &View) -> Recording {
         let fits = view.features.cols() == self.shape.num_features || !self.architecture.uses(Source::Features);
         assert!(fits, "features of the width the model was built for");
-        record(&self.architecture, &self.shape, self.seeds, WeightAccess::LookUp(&self.weights), view)
+        record(&self.architecture, &self.shape, self.seeds, WeightAccess::LookUp(&self.weights), view, Ask::Everything)
+    }
+
+    /// Records some branches of a gated model on their own; none if there are none of the kind.
+    pub(crate) fn record_branches(&self, view: &View, ask: Ask<'_>) -> Option<Recording> {
+        let taken = self.architecture.branches.iter().filter(|branch| ask.takes(branch)).count();
+        let weights = WeightAccess::LookUp(&self.weights);
+        (taken > 0).then(|| record(&self.architecture, &self.shape, self.seeds, weights, view, ask))
     }
 
     /// `H` over one graph, as it is used after training: nothing is dropped, and a resampled `E` comes from `draw`.
     pub fn represent(&self, view: &View, draw: u64) -> Matrix {
         let mut recording = self.record(view);
         recording.evaluate(self, draw);
-        recording.into_representation()
+        recording.into_representation(self)
+    }
+}
+
+/// What a recording answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ask<'a> {
+    /// All branches, for all nodes.
+    Everything,
+    /// The branches whose passes are asked to agree, for all nodes.
+    Agreement,
+    /// All other branches, for these nodes alone.
+    Classes(&'a [u32]),
+}
+
+impl Ask<'_> {
+    fn takes(self, branch: &Branch) -> bool {
+        match self {
+            Ask::Everything => true,
+            Ask::Agreement => branch.encoder.seeks_agreement(),
+            Ask::Classes(_) => !branch.encoder.seeks_agreement(),
+        }
     }
 }
 
@@ -283,27 +372,48 @@ fn record(
     seeds: Seeds,
     mut weights: WeightAccess<'_>,
     view: &View,
+    ask: Ask<'_>,
 ) -> Recording {
     let mut tape = Tape::default();
     let mut branches = Vec::new();
+    let mut known: Vec<(Source, Piece)> = Vec::new();
     let is_last = architecture.head == Head::Identity;
-    for branch in &architecture.branches {
-        let pieces = branch.sources.iter().map(|&source| (source.name(), piece(source, shape, seeds, view, &mut tape)));
-        let input = Input::new(pieces.collect());
+    for (number, branch) in (1..).zip(&architecture.branches).filter(|(_, branch)| ask.takes(branch)) {
+        let mut pieces = Vec::new();
+        for &source in &branch.sources {
+            // There are no labels to learn from where pairs are scored.
+            if source == Source::Labels && shape.num_classes().is_none() {
+                continue;
+            }
+            let piece = match known.iter().find(|(other, _)| *other == source) {
+                Some((_, piece)) => piece.clone(),
+                None => piece(source, shape, seeds, view, &mut tape, &mut weights),
+            };
+            known.push((source, piece.clone()));
+            pieces.push((source.name(), piece));
+        }
+        if pieces.is_empty() {
+            continue;
+        }
         let mut scope = scope(shape, &mut tape, weights.reborrow(), view, branch.prefix());
+        if let Ask::Classes(nodes) = ask {
+            scope.asked = Some(nodes.into());
+        }
         if !is_last {
             // The head behind it gives the answer.
             (scope.width, scope.classifies) = (shape.width, false);
         }
-        let mut x = branch.encoder.encode(&mut scope, input);
+        let x = branch.encoder.encode(&mut scope, Input::new(pieces));
+        let mut x = scope.only_asked(x);
         if branch.l2_normalize {
             x = tape.push(NormalizeRows::default(), &[x]);
         }
-        branches.push(x);
+        branches.push(EncodedBranch { x, number, is_scores: branch.encoder.gives_scores() });
     }
     let mut scope = scope(shape, &mut tape, weights, view, "head".into());
     let output = architecture.head.record(&mut scope, &branches);
-    Recording { tape, output, graph: view.graph, is_restricted: false }
+    let branches = branches.iter().map(|branch| branch.x).collect();
+    Recording { tape, output, branches, gated: Matrix::default(), graph: view.graph, is_restricted: false }
 }
 
 /// Where the answer of the model is recorded.
@@ -323,11 +433,19 @@ fn scope<'a>(
         width: shape.num_classes().unwrap_or(shape.width),
         classifies: shape.num_classes().is_some(),
         num_ids: shape.num_ids,
+        asked: None,
     }
 }
 
 /// What a source says about the nodes of a graph.
-fn piece(source: Source, shape: &Shape, seeds: Seeds, view: &View, tape: &mut Tape) -> Piece {
+fn piece(
+    source: Source,
+    shape: &Shape,
+    seeds: Seeds,
+    view: &View,
+    tape: &mut Tape,
+    weights: &mut WeightAccess<'_>,
+) -> Piece {
     match source {
         Source::Features => match &view.features {
             Features::Constant(rows) => Piece::Dense(tape.constant(Matrix::ones(*rows, 1))),
@@ -349,6 +467,22 @@ fn piece(source: Source, shape: &Shape, seeds: Seeds, view: &View, tape: &mut Ta
             Piece::Dense(tape.constant(vectors))
         }
         Source::OneHot => Piece::OneHot(view.addresses.clone(), shape.num_ids),
+        Source::Labels => {
+            let classes = shape.num_classes().expect("labels are of classes");
+            let known = weights.frozen(KNOWN_LABELS, [shape.num_ids, 1]).data();
+            let label = |&address: &u32| known.get(address as usize).map(|class| class.round() as usize);
+            let label = |address: &u32| label(address).filter(|class| (1..=classes).contains(class));
+            let labels = view.addresses.iter().map(|address| label(address).map(|class| class as u32 - 1));
+            let (labels, folds) = (labels.collect::<Vec<_>>(), seeds.stream(Purpose::Folds, &[]));
+            Piece::Dense(tape.constant(label_rows(&view.operator, &labels, classes, folds, &view.addresses)))
+        }
+        Source::Structure => {
+            let [mean, scale] = ["mean", "scale"]
+                .map(|name| weights.frozen(&format!("structure/{name}"), [1, STRUCTURE_WIDTH]).clone());
+            let mut rows = structure_rows(view.graph());
+            standardize(&mut rows, &mean, &scale);
+            Piece::Dense(tape.constant(rows))
+        }
     }
 }
 
@@ -380,8 +514,11 @@ impl Recording {
         self.tape.reuse(other.tape);
     }
 
-    fn into_representation(mut self) -> Matrix {
-        std::mem::take(self.tape.value_mut(self.output))
+    fn into_representation(mut self, model: &Model) -> Matrix {
+        match model.gated_branches() {
+            Some(_) => self.gated,
+            None => std::mem::take(self.tape.value_mut(self.output)),
+        }
     }
 
     fn pass(&self, model: &Model, training: bool, draw: u64) -> Pass {
@@ -413,6 +550,22 @@ impl Recording {
     pub fn evaluate(&mut self, model: &Model, draw: u64) -> &Matrix {
         let pass = self.pass(model, false, draw);
         self.tape.forward(&model.weights, &pass);
+        self.answer(model)
+    }
+
+    /// `H` after the last pass, with the weights of a gated head as they are now.
+    pub fn answer(&mut self, model: &Model) -> &Matrix {
+        match model.weights.get(gate::GATE) {
+            Some(gate) => {
+                gate::combine(self.tape.value(self.output), gate.value.data(), &mut self.gated);
+                &self.gated
+            }
+            None => self.tape.value(self.output),
+        }
+    }
+
+    /// The output of the last pass before a gate weighs it: the class scores of all branches side by side.
+    pub(crate) fn scores(&self) -> &Matrix {
         self.tape.value(self.output)
     }
 

@@ -34,19 +34,7 @@ impl Model {
             .zip(weights)
             .filter_map(|(block, weight)| Some((weight.sqrt(), block?)))
             .collect();
-        let width: usize = blocks.iter().map(|(_, block)| block.cols()).sum();
-        let mut vectors = Matrix::zeros(view.graph().num_nodes(), width);
-        for_row_blocks(vectors.data_mut(), width, 2 * width, |first, rows| {
-            for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
-                let mut left = 0;
-                for (scale, block) in &blocks {
-                    let entries = block.row(first + at);
-                    row[left..][..entries.len()].iter_mut().zip(entries).for_each(|(out, x)| *out = scale * x);
-                    left += entries.len();
-                }
-            }
-        });
-        vectors
+        side_by_side(&blocks, view.graph().num_nodes())
     }
 
     /// Fits the weights of blocks to the scores of pairs.
@@ -95,7 +83,24 @@ impl Model {
     }
 }
 
-fn unit_rows(x: &Matrix) -> Matrix {
+/// Blocks of columns, each with its factor.
+pub(super) fn side_by_side(blocks: &[(f32, Matrix)], nodes: usize) -> Matrix {
+    let width: usize = blocks.iter().map(|(_, block)| block.cols()).sum();
+    let mut vectors = Matrix::zeros(nodes, width);
+    for_row_blocks(vectors.data_mut(), width, 2 * width, |first, rows| {
+        for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+            let mut left = 0;
+            for (scale, block) in blocks {
+                let entries = block.row(first + at);
+                row[left..][..entries.len()].iter_mut().zip(entries).for_each(|(out, x)| *out = scale * x);
+                left += entries.len();
+            }
+        }
+    });
+    vectors
+}
+
+pub(super) fn unit_rows(x: &Matrix) -> Matrix {
     let mut unit = Matrix::default();
     normalize_rows(x, &mut unit, &mut Vec::new());
     unit

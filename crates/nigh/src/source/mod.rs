@@ -2,8 +2,10 @@
 
 pub mod estimate;
 pub mod hop_products;
+pub mod labels;
 mod node2vec;
 mod signal;
+pub mod structure;
 pub mod walks;
 
 pub use node2vec::Node2Vec;
@@ -23,5 +25,9 @@ named! {
         Eigenvectors = "eigenvectors",
         /// The identity: a column of its own for every node, padded to the largest graph.
         OneHot = "one-hot",
+        /// The labels of training nodes, as they are around a node that does not see its own.
+        Labels = "labels",
+        /// Degrees, triangles and walks around a node.
+        Structure = "structure",
     }
 }

@@ -5,11 +5,9 @@ use super::mean_and_std;
 use super::resolve::FitSettings;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::metric::ClassMetric;
 use crate::model::{Model, Recording};
-use crate::ops::softmax;
 use crate::seeds::Seeds;
-use crate::task::{LabelledNodes, Part, Parts, Question};
+use crate::task::{Part, Parts, Question};
 
 /// The address of one step of training.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +65,22 @@ pub(super) trait Objective: Sized {
     /// decoder's weights in the model.
     fn loss(&mut self, step: Step, part: &Part<Self::Training>, recording: &mut Recording, model: &mut Model) -> f64;
 
+    /// Carries the gradients of the last loss to the weights of the model.
+    fn backward(&mut self, recording: &mut Recording, model: &mut Model) {
+        recording.backward(model);
+    }
+
+    /// Fits what belongs to the validation parts, each seen through a recording after its last pass: the weights of a gated model.
+    fn fit_to_validation<'a>(
+        &mut self,
+        model: &mut Model,
+        valid: impl Iterator<Item = (&'a Part<Self::Evaluation>, &'a Recording)>,
+    ) where
+        Self::Evaluation: 'a,
+    {
+        let _ = (model, valid);
+    }
+
     /// The metric of one part, given the representations. What does not change between epochs may be kept under its name.
     fn metric(&mut self, name: PartName, part: &Part<Self::Evaluation>, h: &Matrix, model: &Model) -> Result<f64>;
 }
@@ -107,50 +121,5 @@ pub(super) fn check_finite(scores: &[f32]) -> Result<()> {
     match scores.iter().find(|score| !score.is_finite()) {
         None => Ok(()),
         Some(&value) => Err(Error::NonFinite { what: "a score", value }),
-    }
-}
-
-/// The classes of nodes: softmax and negative log-likelihood.
-#[derive(Debug)]
-pub(super) struct NodeObjective {
-    metric: ClassMetric,
-}
-
-impl NodeObjective {
-    pub fn for_evaluation(metric: ClassMetric) -> NodeObjective {
-        NodeObjective { metric }
-    }
-}
-
-impl Objective for NodeObjective {
-    type Training = LabelledNodes;
-    type Evaluation = LabelledNodes;
-    type Metric = ClassMetric;
-
-    fn new(
-        metric: ClassMetric,
-        _: &FitSettings,
-        _: &mut Model,
-        _: &[Part<LabelledNodes>],
-        _: &mut dyn FnMut(usize, usize),
-    ) -> Result<NodeObjective> {
-        Ok(NodeObjective { metric })
-    }
-
-    fn num_batches(&self, _: &Part<LabelledNodes>) -> usize {
-        1
-    }
-
-    fn loss(&mut self, step: Step, part: &Part<LabelledNodes>, recording: &mut Recording, model: &mut Model) -> f64 {
-        recording.train(model, step.draw);
-        let (h, gradient) = recording.representation_and_gradient();
-        softmax::nll(h, &part.question.nodes, &part.question.labels, gradient)
-    }
-
-    fn metric(&mut self, _: PartName, part: &Part<LabelledNodes>, h: &Matrix, _: &Model) -> Result<f64> {
-        let LabelledNodes { nodes, labels } = &part.question;
-        nodes.iter().try_for_each(|&node| check_finite(h.row(node as usize)))?;
-        let predictions: Vec<u32> = nodes.iter().map(|&node| softmax::most_likely(h.row(node as usize))).collect();
-        Ok(self.metric.of(labels, &predictions))
     }
 }

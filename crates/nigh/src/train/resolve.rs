@@ -45,7 +45,8 @@ impl Config {
         }
         let (name, reason) = match (self.protocol, self.task) {
             (Protocol::Published, _) => ("smp-linear", "the paper's main model, since the protocol is the paper's"),
-            (_, Task::LinkPrediction) => ("smp-proximity", "the best answer for links that we know"),
+            (_, Task::LinkPrediction) => ("smp-proximity", "the default for links, with or without features"),
+            (_, Task::NodeClassification) => ("smp-gated", "the default for classes, with or without features"),
             _ => ("smp-linear", "the paper's main model"),
         };
         ChosenModel { name: name.to_string(), reason: Some(reason) }

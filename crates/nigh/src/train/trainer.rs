@@ -176,7 +176,7 @@ impl<O: Objective> Trainer<O> {
             None => (&self.parts.train[part], &mut self.recordings[self.recording_of[0][part]]),
         };
         let loss = self.objective.loss(step, asked, recording, model);
-        recording.backward(model);
+        self.objective.backward(recording, model);
         if self.fit.clip_norm > 0.0 {
             model.weights.clip_gradients(self.fit.clip_norm);
         }
@@ -188,15 +188,21 @@ impl<O: Objective> Trainer<O> {
     fn evaluate(&mut self, loss: f64) -> Result<Evaluation> {
         let (mut valid, mut test) = (Vec::new(), Vec::new());
         let tests: &[Part<O::Evaluation>] = self.parts.test.as_deref().unwrap_or(&[]);
+        let is_asked = |at: usize| self.recording_of[1..].iter().any(|of| of.contains(&at));
+        for (_, recording) in self.recordings.iter_mut().enumerate().filter(|(at, _)| is_asked(*at)) {
+            recording.restrict(&self.model, None);
+            // One pass serves validation and test alike.
+            recording.evaluate(&self.model, self.epoch as u64);
+        }
+        let recordings = self.recording_of[1].iter().map(|&at| &self.recordings[at]);
+        self.objective.fit_to_validation(&mut self.model, self.parts.valid.iter().zip(recordings));
         for (at, recording) in self.recordings.iter_mut().enumerate() {
             let seen = |of: &[usize]| -> Vec<usize> { (0..of.len()).filter(|&part| of[part] == at).collect() };
             let asked = [seen(&self.recording_of[1]), seen(&self.recording_of[2])];
             if asked.iter().all(Vec::is_empty) {
                 continue;
             }
-            recording.restrict(&self.model, None);
-            // One pass serves validation and test alike.
-            let h = recording.evaluate(&self.model, self.epoch as u64);
+            let h = recording.answer(&self.model);
             let stages = asked.into_iter().zip([&self.parts.valid[..], tests]).zip([&mut valid, &mut test]);
             for (stage, ((asked, parts), values)) in stages.enumerate() {
                 for part in asked {

@@ -169,9 +169,11 @@ impl Trained {
         // Before weights of such a size are made: a count that no weight in the file shows was never one of this model.
         let architecture = architecture(&config, summary.dimensions())?;
         let longest = weights.values().flat_map(|weight| weight.shape()).max().unwrap_or(0);
+        let knows_labels = !config.task.is_about_pairs() && architecture.uses(Source::Labels);
+        let knows_ids = architecture.uses(Source::OneHot) || knows_labels;
         let counts = [
             ("num_features", config.task.uses_features() && architecture.uses(Source::Features), summary.num_features),
-            ("largest_graph", architecture.uses(Source::OneHot), summary.largest_graph),
+            ("largest_graph", knows_ids, summary.largest_graph),
         ];
         if let Some((name, _, count)) = counts.into_iter().find(|&(_, counts, count)| counts && count > longest) {
             return Err(refused(format!("{MODEL} is damaged: {name} is {count}, and no weight is that long")));

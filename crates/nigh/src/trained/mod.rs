@@ -374,11 +374,15 @@ pub struct Inference<'a> {
 }
 
 impl Inference<'_> {
-    /// The vectors of the nodes with their names: their representations, or, for a model that knows more of a pair, blocks whose
-    /// cosines agree with its scores.
+    /// The vectors of the nodes with their names: their representations; for a model that knows more of a pair, blocks whose cosines
+    /// agree with its scores; for a gated model, what its branches know, weighed as their class scores are.
     pub fn into_embedding(self) -> Embedding {
         let model = &self.trained.model;
-        let matrix = if model.architecture().knows_pairs() { model.vectors(&self.view, &self.h) } else { self.h };
+        let matrix = match model.gated_branches() {
+            Some(_) => model.gated_vectors(&self.view, self.trained.run().best_epoch as u64),
+            None if model.architecture().knows_pairs() => model.vectors(&self.view, &self.h),
+            None => self.h,
+        };
         Embedding { graphs: None, ids: self.sample.ids, matrix }
     }
 

@@ -1,0 +1,167 @@
+//! The labels of training nodes, propagated to all others; a training node never sees its own.
+
+use crate::graph::Operator;
+use crate::linalg::{Matrix, for_row_blocks};
+use crate::seeds::Stream;
+
+/// Distances at which labels are shown one by one.
+const DISTANCES: usize = 4;
+
+/// Restart probabilities of the personalised PageRanks that show labels at all distances together.
+const RESTARTS: [f32; 3] = [0.01, 0.1, 0.5];
+
+/// How often labels are passed on. What is left of a PageRank then is left out.
+const STEPS: usize = 24;
+
+/// Ways in which the labels around a node are summed up.
+pub const SUMMARIES: usize = DISTANCES + RESTARTS.len();
+
+/// Training nodes are hidden together in this many folds: each sees the labels of the other folds.
+const FOLDS: u32 = 10;
+
+/// How much of the mean weight of labels around a node the prior counts.
+const SMOOTHING: f64 = 0.1;
+
+/// Probabilities below are as good as zero.
+const LEAST: f32 = 1e-6;
+
+/// For every node and summary `s` of the labels around it, `ln(p_s(c) / p(c))` for each class `c`: how much more likely `c` is here
+/// than among all training nodes, smoothed. `N x (SUMMARIES * classes)`, the classes of a summary side by side.
+///
+/// With `P = D^-1 A` and `Y` the classes of the training nodes, the summaries are `P^k Y` for distances `k = 1..4`, and
+/// `Σ_{k ≥ 1} α (1 - α)^k P^k Y` for restart probabilities `α`. A training node is in one of ten folds, by its address, and its row
+/// is that of `Y` without its fold: neither its own label nor that of another node of the fold counts.
+pub fn label_rows(
+    operator: &Operator,
+    labels: &[Option<u32>],
+    classes: usize,
+    folds: Stream,
+    addresses: &[u32],
+) -> Matrix {
+    let width = SUMMARIES * classes;
+    let mut rows = Matrix::zeros(labels.len(), width);
+    if width == 0 || labels.iter().all(Option::is_none) {
+        return rows;
+    }
+    let mean = operator.mean();
+    let fold = |node: usize| labels[node].map(|_| folds.at_pair(u64::from(addresses[node]), 0)[0] % FOLDS);
+    let fold_of: Vec<Option<u32>> = (0..labels.len()).map(fold).collect();
+    for fold in (0..FOLDS).map(Some).chain([None]) {
+        if !fold_of.contains(&fold) {
+            continue;
+        }
+        let seen = |node: usize| labels[node].filter(|_| fold.is_none() || fold_of[node] != fold);
+        let mut prior = vec![0.0f32; classes];
+        let mut y = Matrix::zeros(labels.len(), classes);
+        for node in 0..labels.len() {
+            if let Some(class) = seen(node) {
+                y.row_mut(node)[class as usize] = 1.0;
+                prior[class as usize] += 1.0;
+            }
+        }
+        let count: f32 = prior.iter().sum();
+        prior.iter_mut().for_each(|share| *share /= count.max(1.0));
+        let asked: Vec<u32> = (0..).zip(&fold_of).filter(|(_, of)| **of == fold).map(|(node, _)| node).collect();
+        let summaries = summaries(&mean, y, &asked);
+        for (at, summary) in summaries.iter().enumerate() {
+            let smoothing = (SMOOTHING * summary.mean_weight) as f32;
+            for (row, &node) in asked.iter().enumerate() {
+                let around = summary.rows.row(row);
+                let total = around.iter().sum::<f32>() + smoothing;
+                let out = &mut rows.row_mut(node as usize)[at * classes..][..classes];
+                for ((out, &weight), &prior) in out.iter_mut().zip(around).zip(&prior) {
+                    let p = if total > 0.0 { (weight + smoothing * prior) / total } else { prior };
+                    *out = ((p + LEAST) / (prior + LEAST)).ln();
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// The weight of each class around some nodes.
+struct LabelSummary {
+    /// A row per node that was asked about.
+    rows: Matrix,
+    /// Over all nodes, of all classes together.
+    mean_weight: f64,
+}
+
+fn summaries(mean: &Operator, y: Matrix, asked: &[u32]) -> Vec<LabelSummary> {
+    let (nodes, classes) = (y.rows(), y.cols());
+    let empty = || LabelSummary { rows: Matrix::zeros(asked.len(), classes), mean_weight: 0.0 };
+    let mut summaries: Vec<LabelSummary> = (0..SUMMARIES).map(|_| empty()).collect();
+    let (mut power, mut next) = (y, Matrix::default());
+    for step in 1..=STEPS {
+        mean.apply(&power, &mut next);
+        std::mem::swap(&mut power, &mut next);
+        let weight = power.data().iter().map(|&weight| f64::from(weight)).sum::<f64>() / nodes as f64;
+        let mut add = |summary: usize, scale: f32| {
+            let LabelSummary { rows, mean_weight } = &mut summaries[summary];
+            *mean_weight += f64::from(scale) * weight;
+            for_row_blocks(rows.data_mut(), classes, classes, |first, rows| {
+                for (row, &node) in rows.chunks_exact_mut(classes).zip(&asked[first..]) {
+                    let around = power.row(node as usize);
+                    row.iter_mut().zip(around).for_each(|(sum, weight)| *sum += scale * weight);
+                }
+            });
+        };
+        if step <= DISTANCES {
+            add(step - 1, 1.0);
+        }
+        for (at, restart) in RESTARTS.into_iter().enumerate() {
+            add(DISTANCES + at, restart * (1.0 - restart).powi(step as i32));
+        }
+    }
+    summaries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate;
+    use crate::graph::Graph;
+    use crate::seeds::{Purpose, Seeds};
+    use proptest::prelude::*;
+
+    fn rows(operator: &Operator, labels: &[Option<u32>]) -> Matrix {
+        let addresses: Vec<u32> = (0..labels.len() as u32).collect();
+        label_rows(operator, labels, 3, Seeds::new(1).stream(Purpose::Folds, &[0]), &addresses)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..Default::default() })]
+        #[test]
+        fn a_node_never_sees_its_own_label(
+            labels in prop::collection::vec(prop::option::of(0u32..3), 24), node in 0usize..24, other in 0u32..3,
+        ) {
+            let operator = Operator::symmetric(generate::communities(4, 6, 0.1, 3).graph.into());
+            let mut changed = labels.clone();
+            prop_assume!(labels[node].is_some());
+            changed[node] = Some(other);
+            let (before, after) = (rows(&operator, &labels), rows(&operator, &changed));
+            prop_assert_eq!(before.row(node), after.row(node));
+            // The test can fail: others do see it.
+            if labels[node] != changed[node] {
+                prop_assert_ne!(before, after);
+            }
+        }
+    }
+
+    #[test]
+    fn labels_of_neighbours_speak_for_a_class_and_no_labels_say_nothing() {
+        // Three triangles in a row.
+        let edges = [[0, 1], [1, 2], [0, 2], [2, 3], [3, 4], [4, 5], [3, 5], [5, 6], [6, 7], [7, 8], [6, 8]];
+        let operator = Operator::symmetric(Graph::from_edges(9, &edges).unwrap().0.into());
+        let mut labels = vec![None; 9];
+        assert!(rows(&operator, &labels).data().iter().all(|&value| value == 0.0));
+        (labels[0], labels[4], labels[8]) = (Some(0), Some(1), Some(2));
+        let found = rows(&operator, &labels);
+        for (node, class) in [(1, 0), (2, 0), (3, 1), (7, 2)] {
+            for summary in found.row(node).chunks(3) {
+                let best = (0..3).max_by(|&a, &b| summary[a].total_cmp(&summary[b])).unwrap();
+                assert_eq!(best, class, "{node}: {summary:?}");
+            }
+        }
+    }
+}
