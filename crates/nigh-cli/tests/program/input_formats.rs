@@ -55,7 +55,7 @@ fn several_graphs_are_read_from_one_table_and_written_to_one() {
         graphs::edges().lines().for_each(|line| edges += &format!("{graph},{}\n", line.replace(' ', ",")));
     }
     let folder = TestFolder::with(&[("edges.csv", edges)]);
-    let result = folder.nigh(&format!("train edges.csv {FAST} --out model --json -q")).json();
+    let result = folder.nigh(&format!("train edges.csv {FAST} --model smp-linear --out model --json -q")).json();
     assert_eq!(
         (&result["num_nodes"], &result["num_edges"]),
         (&128.into(), &(4 * graphs::edges().lines().count()).into())
