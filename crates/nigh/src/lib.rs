@@ -80,8 +80,3 @@ pub use task::{Split, Task};
 pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Resolved, Run, Silent};
 pub use trained::Trained;
 pub use training::Training;
-
-/// Temporary.
-pub fn knob(name: &str, default: f32) -> f32 {
-    std::env::var(format!("K_{name}")).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}

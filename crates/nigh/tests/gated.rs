@@ -2,7 +2,9 @@
 
 use nigh::dataset::generate::{self, PowerLaw};
 use nigh::train::{Evaluation, Observer, Progress};
-use nigh::{Auto, Checkpoint, Config, Dataset, Features, Graph, Matrix, Purpose, Sample, Seeds, Task, Trained, Training};
+use nigh::{
+    Auto, Checkpoint, Config, Dataset, Features, Graph, Matrix, Purpose, Sample, Seeds, Task, Trained, Training,
+};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -65,7 +67,8 @@ fn labels_of_the_test_change_nothing_that_is_learnt() {
         let training = Training::new(&dataset, config_of(&training)).unwrap();
         let trained = training.split(nigh::Split::Nodes(parts.clone())).run().unwrap();
         let learnt: Vec<(f64, f64)> = trained.run().curve.iter().map(|look| (look.loss, look.valid)).collect();
-        let weights: Vec<Matrix> = trained.model().weights.entries().iter().map(|weight| weight.value.clone()).collect();
+        let weights: Vec<Matrix> =
+            trained.model().weights.entries().iter().map(|weight| weight.value.clone()).collect();
         (learnt, weights, trained.run().test)
     };
     let before = learn(&parts);
@@ -98,7 +101,11 @@ fn only_training_nodes_have_a_known_label() {
     let nigh::Split::Nodes(parts) = split else { panic!("nodes and their classes") };
     let question = &parts.train[0].question;
     let mut expected = vec![0.0; 400];
-    question.nodes.iter().zip(&question.labels).for_each(|(&node, &label)| expected[node as usize] = 1.0 + label as f32);
+    question
+        .nodes
+        .iter()
+        .zip(&question.labels)
+        .for_each(|(&node, &label)| expected[node as usize] = 1.0 + label as f32);
     assert_eq!(known, expected);
 }
 

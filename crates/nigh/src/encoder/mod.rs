@@ -418,7 +418,7 @@ impl Scope<'_> {
                 value.data_mut().iter_mut().for_each(|x| *x /= length);
                 *x = self.tape.constant(value);
             }
-            Piece::Sparse(matrix, _) => *matrix = if crate::knob("tfidf", 0.0) > 0.0 { matrix.tf_idf() } else { matrix.with_unit_rows() }.into(),
+            Piece::Sparse(matrix, _) => *matrix = matrix.with_unit_rows().into(),
             Piece::OneHot(..) => (),
         }
         input

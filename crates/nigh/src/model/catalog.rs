@@ -2,8 +2,8 @@
 
 use super::{Architecture, Branch, Head, Heuristic, PairSource};
 use crate::encoder::{
-    Encoder, Gat, Gcn, Gin, HiddenLayer, HopBlend, HopMixture, LabelVote, Layers, Linear, Neighbourhoods, PGnn, Propagated,
-    RandomPropagation, Sage, SkipGram, Table,
+    Encoder, Gat, Gcn, Gin, HiddenLayer, HopBlend, HopMixture, LabelVote, Layers, Linear, Neighbourhoods, PGnn,
+    Propagated, RandomPropagation, Sage, SkipGram, Table,
 };
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
@@ -126,22 +126,24 @@ pub const MODELS: &[CatalogModel] = &[
             Architecture { branches, pair_sources: sources, ..model([]) }
         },
     ),
-    row("smp-gated", "features, labels around a node, structure and signal, each with a head of its own, weighed by validation", |h| {
-        let dropout = h.dropout;
-        let propagation =
-            RandomPropagation { hops: h.hops, input_dropout: crate::knob("in", dropout), node_dropout: crate::knob("node", dropout), dropout: crate::knob("hid", dropout) };
-        let of_features = [
-            features().through(propagation),
-            features().through(Neighbourhoods { hops: 2, dropout }),
-        ];
-        let of_all = [
-            labels().through(LabelVote),
-            labels().and(Source::Structure).through(HiddenLayer { dropout }),
-            signal().through(HopBlend { hops: SIGNAL_HOPS, dropout }),
-        ];
-        let branches = of_features.into_iter().filter(|_| h.has_features).chain(of_all).collect();
-        Architecture { branches, ..model([]) }.head(Head::Gated)
-    }),
+    row(
+        "smp-gated",
+        "features, labels around a node, structure and signal, each with a head of its own, weighed by validation",
+        |h| {
+            let dropout = h.dropout;
+            let propagation =
+                RandomPropagation { hops: h.hops, input_dropout: dropout, node_dropout: dropout, dropout };
+            let of_features =
+                [features().through(propagation), features().through(Neighbourhoods { hops: 2, dropout })];
+            let of_all = [
+                labels().through(LabelVote),
+                labels().and(Source::Structure).through(HiddenLayer { dropout }),
+                signal().through(HopBlend { hops: SIGNAL_HOPS, dropout }),
+            ];
+            let branches = of_features.into_iter().filter(|_| h.has_features).chain(of_all).collect();
+            Architecture { branches, ..model([]) }.head(Head::Gated)
+        },
+    ),
     row("sgc", "Ã^K F W + b: what a node is, not where", |h| model([features().linear(h)])),
     row("gcn", "graph convolutions over F: what a node is, not where", |h| model([features().gcn(h)])),
     row("gat", "attention over neighbours: what a node is, not where", |h| {

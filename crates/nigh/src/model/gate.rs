@@ -67,7 +67,7 @@ pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize) -> Vec<f32> 
     let (mut weights, mut found) = (vec![0.0; branches], first[best]);
     weights[best] = 1.0;
     let accuracy = found.right as f64 / nodes.count as f64;
-    let least = crate::knob("se", STANDARD_ERRORS as f32) as f64 * (accuracy * (1.0 - accuracy) * nodes.count as f64).sqrt();
+    let least = STANDARD_ERRORS * (accuracy * (1.0 - accuracy) * nodes.count as f64).sqrt();
     while taken.len() < branches {
         let tried = (0..branches).filter(|branch| !taken.contains(branch)).map(|branch| {
             let weights = nodes.minimise(&[&taken[..], &[branch]].concat(), best);
@@ -79,10 +79,6 @@ pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize) -> Vec<f32> 
         }
         taken.push(next.0);
         (found, weights) = (next.1, next.2);
-    }
-    if std::env::var("NIGH_DEBUG").is_ok() {
-        let each: Vec<String> = first.iter().map(|j| format!("{:.1}", 100.0 * j.right as f64 / nodes.count as f64)).collect();
-        eprintln!("branches {each:?} gate {:.1} {weights:.2?}", 100.0 * found.right as f64 / nodes.count as f64);
     }
     weights.iter().map(|&weight| weight as f32).collect()
 }
@@ -164,8 +160,8 @@ impl Nodes {
                     curvature += moment(2) - mean * mean;
                 }
                 let start = f64::from(u8::from(branch == best));
-                let slope = slope / self.count as f64 + 2.0 * crate::knob("pull", PULL as f32) as f64 * (weights[branch] - start);
-                let curvature = curvature / self.count as f64 + 2.0 * crate::knob("pull", PULL as f32) as f64;
+                let slope = slope / self.count as f64 + 2.0 * PULL * (weights[branch] - start);
+                let curvature = curvature / self.count as f64 + 2.0 * PULL;
                 weights[branch] = (weights[branch] - slope / curvature).max(0.0);
             }
         }

@@ -477,8 +477,8 @@ fn piece(
             Piece::Dense(tape.constant(label_rows(&view.operator, &labels, classes, folds, &view.addresses)))
         }
         Source::Structure => {
-            let [mean, scale] =
-                ["mean", "scale"].map(|name| weights.frozen(&format!("structure/{name}"), [1, STRUCTURE_WIDTH]).clone());
+            let [mean, scale] = ["mean", "scale"]
+                .map(|name| weights.frozen(&format!("structure/{name}"), [1, STRUCTURE_WIDTH]).clone());
             let mut rows = structure_rows(view.graph());
             standardize(&mut rows, &mean, &scale);
             Piece::Dense(tape.constant(rows))

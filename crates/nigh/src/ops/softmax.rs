@@ -55,13 +55,7 @@ pub fn sharpened_mean(a: &Matrix, b: &Matrix, blocks: usize, temperature: f32, t
 
 /// `weight` times the mean over all rows of `|p - target|²`, summed over blocks of logits; its gradient is added to `gradient`. The target is
 /// taken as it is.
-pub fn add_disagreement(
-    logits: &Matrix,
-    target: &Matrix,
-    blocks: usize,
-    weight: f32,
-    gradient: &mut Matrix,
-) -> f64 {
+pub fn add_disagreement(logits: &Matrix, target: &Matrix, blocks: usize, weight: f32, gradient: &mut Matrix) -> f64 {
     let [rows, cols] = logits.shape();
     let (classes, share) = (cols / blocks, weight / rows as f32);
     let mut squares = vec![0.0f32; rows];

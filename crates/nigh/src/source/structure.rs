@@ -35,7 +35,8 @@ pub fn structure_rows(graph: &Graph) -> Matrix {
         for _ in 0..DISTANCES {
             (mean, square) = (averages(graph, &mean), averages(graph, &square));
             // In single precision, rounding would pass for a deviation.
-            columns.push(square.iter().zip(&mean).map(|(square, mean)| (square - mean * mean).max(0.0).sqrt()).collect());
+            columns
+                .push(square.iter().zip(&mean).map(|(square, mean)| (square - mean * mean).max(0.0).sqrt()).collect());
             columns.push(mean.clone());
         }
     }

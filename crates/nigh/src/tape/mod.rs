@@ -259,6 +259,20 @@ impl Tape {
         if !self.constants_are_known {
             self.compute(false, weights, pass);
             self.constants_are_known = true;
+            self.release_spent_constants();
+        }
+    }
+
+    /// Frees constants that only other constants were computed from.
+    fn release_spent_constants(&mut self) {
+        for at in 0..self.steps.len() {
+            let readers = |is_dynamic: bool| {
+                let reads = |step: &Step| step.is_dynamic == is_dynamic && step.inputs.contains(&Place::Step(at));
+                self.steps.iter().any(reads)
+            };
+            if !self.steps[at].is_dynamic && readers(false) && !readers(true) {
+                self.values[at] = Matrix::default();
+            }
         }
     }
 

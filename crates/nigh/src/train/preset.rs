@@ -102,9 +102,22 @@ impl Preset {
         epochs: 200,
         weight_decay: 2e-3,
         decay_at: 0,
-        evaluate_every: 2,
+        evaluate_every: 4,
         ..Preset::PAPER
     };
+
+    /// Nodes from which `smp-gated` is narrower, for the sake of memory.
+    const MANY_NODES: usize = 100_000;
+
+    /// Classes by `smp-gated` in a graph of some size: the signal takes as much memory in a large one as in a small one.
+    fn gated(nodes: usize) -> Preset {
+        let widest = Preset::GATED.signal_dim;
+        Preset {
+            width: if nodes < Preset::MANY_NODES { Preset::GATED.width } else { Preset::GATED.width / 2 },
+            signal_dim: ((1 << 24) / nodes.max(1)).clamp(widest / 16, widest),
+            ..Preset::GATED
+        }
+    }
 
     /// What a model of the catalog brings along.
     pub fn of(model: &str, dimensions: Dimensions) -> Result<Preset> {
@@ -115,7 +128,7 @@ impl Preset {
                 Preset::PROXIMITY_WITH_TABLE
             }
             "smp-proximity" => Preset::PROXIMITY,
-            "smp-gated" => Preset::GATED,
+            "smp-gated" => Preset::gated(dimensions.nodes),
             _ => Preset { dropout: row.dropout, ..Preset::PAPER },
         })
     }

@@ -46,6 +46,7 @@ impl Config {
         let (name, reason) = match (self.protocol, self.task) {
             (Protocol::Published, _) => ("smp-linear", "the paper's main model, since the protocol is the paper's"),
             (_, Task::LinkPrediction) => ("smp-proximity", "the best answer for links that we know"),
+            (_, Task::NodeClassification) => ("smp-gated", "the best answer for classes that we know"),
             _ => ("smp-linear", "the paper's main model"),
         };
         ChosenModel { name: name.to_string(), reason: Some(reason) }
