@@ -14,8 +14,9 @@ use proptest::test_runner::RngSeed;
 /// Sums over neighbours change their order with the nodes; relative to `max(1, |x|)`.
 const EQUIVARIANCE_TOLERANCE: f32 = 1e-5;
 
-/// What a node is, not where: nothing is drawn for a node, except which entries are dropped in training.
-const PLAIN: [&str; 4] = ["sgc", "gcn", "gat", "graphsage"];
+/// What a node is, not where: nothing is drawn for a node, except which entries are dropped in training. The representations of
+/// smp-proximity are of this kind; what it knows of pairs is not.
+const PLAIN: [&str; 5] = ["sgc", "gcn", "gat", "graphsage", "smp-proximity"];
 
 proptest! {
     #![proptest_config(ProptestConfig {

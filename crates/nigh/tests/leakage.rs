@@ -69,7 +69,7 @@ fn a_planted_training_edge_does_not_change_its_own_score() {
     let all = [&edges[..], &[planted]].concat();
     let parts = [&all[..], &edges[..1], &edges[1..2]];
     let GraphParts { train, valid, test } = hold_out(&dataset.samples[0], 0, parts, &settings, Seeds::new(1)).unwrap();
-    let folds = mask(&[train.clone()], Masking::Folds, Seeds::new(1), 1).unwrap();
+    let folds = mask(std::slice::from_ref(&train), Masking::Folds, usize::MAX, Seeds::new(1), 1).unwrap();
     let asked = folds.iter().find(|part| part.question.positive.contains(&planted)).unwrap();
     let parts = PairParts { train: vec![train.clone()], valid: vec![valid], test: Some(vec![test]) };
     let trained = training.split(Split::Pairs(parts)).run().unwrap();

@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// The models compared by default, as far as they support the task.
-const DEFAULT_MODELS: [&str; 7] =
-    ["smp-linear", "smp-identity", "sgc", "gcn", "gat", "common-neighbors", "adamic-adar"];
+const DEFAULT_MODELS: [&str; 8] =
+    ["smp-proximity", "smp-linear", "smp-identity", "sgc", "gcn", "gat", "common-neighbors", "adamic-adar"];
 
 /// Differences with a smaller p-value are significant.
 const SIGNIFICANCE_LEVEL: f64 = 0.05;

@@ -242,7 +242,7 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
         config.protocol,
         pluralize(dataset.num_nodes(), "node"),
         pluralize(dataset.num_edges(), "edge"),
-        pluralize(dataset.samples[0].features.count(), "feature"),
+        pluralize(trained.summary.num_features, "feature"),
         pluralize(trained.num_parameters(), "parameter"),
         trained.millis_per_epoch.unwrap_or(0.0),
         config.metric,

@@ -60,7 +60,8 @@ fn models_that_support_the_task_are_compared_by_default() {
         names.sort();
         names
     };
-    let for_links = ["adamic-adar", "common-neighbors", "gat", "gcn", "sgc", "smp-identity", "smp-linear"];
+    let for_links =
+        ["adamic-adar", "common-neighbors", "gat", "gcn", "sgc", "smp-identity", "smp-linear", "smp-proximity"];
     assert_eq!(names("link-prediction"), for_links);
     assert_eq!(names("node-classification"), ["gat", "gcn", "sgc", "smp-linear"]);
 }

@@ -3,9 +3,10 @@
 use crate::test_folder::TestFolder;
 use std::process::Command;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "train",
+    "tune",
     "evaluate",
     "embed",
     "predict",
@@ -53,8 +54,8 @@ fn scripts_name_every_command_and_setting() {
 fn names_of_datasets_and_tables_are_completed_beside_files() {
     let folder = TestFolder::new();
     let script = folder.nigh("completions zsh").ok();
-    // train, evaluate, embed, predict, certify, compare, data show and data export; report; reproduce.
-    for (names, places) in [("(grid communities ", 8), ("position-encoding)", 1), ("position-encoding all)", 1)] {
+    // train, tune, evaluate, embed, predict, certify, compare, data show and data export; report; reproduce.
+    for (names, places) in [("(grid communities ", 9), ("position-encoding)", 1), ("position-encoding all)", 1)] {
         let both = |line: &&str| line.contains("_alternative") && line.contains(names) && line.contains("_files");
         assert_eq!(script.lines().filter(both).count(), places, "{names}");
     }

@@ -153,7 +153,7 @@ fn a_command_fetches_the_dataset_it_needs() {
     let trained = machine.nigh("train email --epochs 2 --repeats 1 --data data");
     let note = format!("note: email is not here; fetching it from {}email/ into data/email\n", server.address());
     assert!(trained.stderr.contains(&note), "{}", trained.stderr);
-    assert!(trained.ok().contains("smp-linear on email"));
+    assert!(trained.ok().contains("smp-proximity on email"));
     machine.has(&files);
     let again = machine.nigh("train email --epochs 2 --repeats 1 --data data");
     assert!(!again.stderr.contains("fetching"), "{}", again.stderr);

@@ -25,3 +25,4 @@ mod server;
 mod snapshots;
 mod test_folder;
 mod train;
+mod tune;

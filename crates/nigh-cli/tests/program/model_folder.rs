@@ -52,7 +52,7 @@ fn the_folder_has_weights_settings_ids_figures_and_a_card() {
     let split = chosen["split"].as_str().unwrap();
     assert!(split.len() == 64 && summary["repeats"].as_array().unwrap().len() == 2);
     let card = folder.text("model/README.md");
-    for text in ["# smp-linear for link-prediction on edges.txt", "32 nodes", split, "nigh embed"] {
+    for text in ["# smp-proximity for link-prediction on edges.txt", "32 nodes", split, "nigh embed"] {
         assert!(card.contains(text), "{text} is not in {card}");
     }
 }
@@ -62,7 +62,7 @@ fn evaluating_gives_the_recorded_figures_to_the_last_bit() {
     for options in [
         "",
         "--refresh resampled --model smp-mlp --metric ap",
-        "--features features.csv --decoder hadamard-mlp --metric hits@3",
+        "--features features.csv --model smp-linear --decoder hadamard-mlp --metric hits@3",
         "--task graph-reconstruction --features features.csv",
         "--task node-classification --labels labels.csv --metric macro-f1",
         "--task pairwise-node-classification --labels labels.csv --model gcn --features features.csv",
@@ -120,7 +120,7 @@ fn the_order_of_lines_does_not_change_vectors() {
 
 #[test]
 fn every_format_has_the_same_ids_and_numbers() {
-    let folder = trained("");
+    let folder = trained("--model smp-linear");
     for extension in ["npy", "csv", "safetensors"] {
         folder.nigh(&format!("embed model edges.txt -q --out vectors.{extension}")).ok();
     }
@@ -229,7 +229,7 @@ fn a_task_the_model_was_not_trained_for_is_refused() {
 fn a_resampled_model_embeds_unseen_nodes_and_a_fixed_one_refuses_them() {
     let strangers = graphs::edges().replace("ada", "eve").replace("bob", "fay").replace("cho", "gus");
     let strangers = strangers.replace("dee", "hal");
-    let folder = trained("--refresh resampled");
+    let folder = trained("--model smp-linear --refresh resampled");
     folder.write("strangers.txt", &strangers);
     folder.nigh("embed model strangers.txt -q --out vectors.csv").ok();
     let vectors = csv(&folder.text("vectors.csv"));
@@ -237,7 +237,7 @@ fn a_resampled_model_embeds_unseen_nodes_and_a_fixed_one_refuses_them() {
     assert!(vectors["hal7"].iter().any(|value| *value != 0.0));
     let result = folder.nigh("evaluate model strangers.txt -q --json").json();
     assert!(result["test"].as_f64().unwrap() > 0.8, "{result}");
-    let folder = trained("--refresh fixed");
+    let folder = trained("--model smp-linear --refresh fixed");
     folder.write("strangers.txt", &strangers);
     let says = ["has met none of the 32 nodes of strangers.txt", "refresh = resampled"];
     folder.refuses("embed model strangers.txt --out vectors.csv", 1, &says);
@@ -247,7 +247,7 @@ fn a_resampled_model_embeds_unseen_nodes_and_a_fixed_one_refuses_them() {
 
 #[test]
 fn a_fixed_model_accepts_a_new_node_with_a_note_and_distant_vectors_stay() {
-    let folder = trained("");
+    let folder = trained("--model smp-linear");
     folder.nigh("embed model edges.txt -q --out before.csv").ok();
     folder.write("grown.txt", format!("new ada7\n{}", graphs::edges()));
     let answer = folder.nigh("embed model grown.txt --out after.csv");

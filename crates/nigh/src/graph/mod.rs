@@ -189,6 +189,39 @@ impl Graph {
         n * n.saturating_sub(1) / 2 - self.num_edges() as u64
     }
 
+    /// The graph on the same nodes without the edges in `hidden`; pairs that are no edges change nothing. Linear in the edges.
+    ///
+    /// ```
+    /// let (graph, _) = nigh::Graph::from_edges(3, &[[0, 1], [1, 2], [0, 2]])?;
+    /// let (rest, _) = nigh::Graph::from_edges(3, &[[0, 1], [0, 2]])?;
+    /// assert_eq!(graph.without_edges(&[[2, 1]]), rest);
+    /// # Ok::<(), nigh::Error>(())
+    /// ```
+    pub fn without_edges(&self, hidden: &[[u32; 2]]) -> Graph {
+        let mut ends: Vec<[u32; 2]> = hidden.iter().flat_map(|&[a, b]| [[a, b], [b, a]]).collect();
+        ends.par_sort_unstable();
+        let mut ends = &ends[..];
+        let mut offsets = Vec::with_capacity(self.offsets.len());
+        let mut neighbours = Vec::with_capacity(self.neighbours.len());
+        let mut weights = self.weights.as_ref().map(|weights| Vec::with_capacity(weights.len()));
+        offsets.push(0);
+        for node in 0..self.num_nodes() {
+            let count = ends.partition_point(|end| end[0] as usize <= node);
+            let (of_node, rest) = ends.split_at(count);
+            ends = rest;
+            for (at, &other) in self.neighbours(node).iter().enumerate() {
+                if of_node.binary_search(&[node as u32, other]).is_err() {
+                    neighbours.push(other);
+                    if let (Some(kept), Some(own)) = (&mut weights, self.weights(node)) {
+                        kept.push(own[at]);
+                    }
+                }
+            }
+            offsets.push(neighbours.len());
+        }
+        Graph { offsets, neighbours, weights }
+    }
+
     /// The graph on the same nodes with only the edges in `kept`, which must be edges of this graph.
     pub fn with_edges(&self, kept: &[[u32; 2]]) -> Graph {
         let (graph, _) = match &self.weights {

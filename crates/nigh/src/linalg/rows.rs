@@ -55,8 +55,7 @@ pub(crate) fn sum_over_row_blocks(
     cost_per_row: usize,
     partial: impl Fn(usize, usize, &mut [f32]) + Sync,
 ) {
-    // At most 64 partial sums, whatever the number of rows.
-    let rows_per_block = (4 * ROWS_PER_TASK).max(num_rows.div_ceil(64));
+    let rows_per_block = rows_per_sum(num_rows);
     total.fill(0.0);
     let num_blocks = num_rows.div_ceil(rows_per_block);
     if num_blocks == 0 || total.is_empty() {
@@ -76,6 +75,40 @@ pub(crate) fn sum_over_row_blocks(
     for sum in scratch.chunks(total.len()) {
         total.iter_mut().zip(sum).for_each(|(total, part)| *total += part);
     }
+}
+
+/// As `sum_over_row_blocks`, where `partial` also writes the rows of `data`: one pass over what both read.
+pub(crate) fn write_and_sum_row_blocks(
+    data: &mut [f32],
+    width: usize,
+    total: &mut [f32],
+    scratch: &mut Vec<f32>,
+    cost_per_row: usize,
+    partial: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
+) {
+    total.fill(0.0);
+    if data.is_empty() || total.is_empty() {
+        return;
+    }
+    let num_rows = data.len() / width;
+    let rows_per_block = rows_per_sum(num_rows);
+    scratch.clear();
+    scratch.resize(num_rows.div_ceil(rows_per_block) * total.len(), 0.0);
+    let run = |(block, (rows, sum)): (usize, (&mut [f32], &mut [f32]))| partial(block * rows_per_block, rows, sum);
+    if num_rows * cost_per_row < WORTH_A_THREAD {
+        data.chunks_mut(rows_per_block * width).zip(scratch.chunks_mut(total.len())).enumerate().for_each(run);
+    } else {
+        let sums = scratch.par_chunks_mut(total.len());
+        data.par_chunks_mut(rows_per_block * width).zip(sums).enumerate().for_each(run);
+    }
+    for sum in scratch.chunks(total.len()) {
+        total.iter_mut().zip(sum).for_each(|(total, part)| *total += part);
+    }
+}
+
+/// Rows of a partial sum: at most 64 of these sums, whatever the number of rows.
+fn rows_per_sum(num_rows: usize) -> usize {
+    (4 * ROWS_PER_TASK).max(num_rows.div_ceil(64))
 }
 
 /// `sums[c] = Σ_i g_ic`.

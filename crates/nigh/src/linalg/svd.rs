@@ -6,9 +6,9 @@
 //! round gains less than a hundredth: 0.05 % of the energy is missed on CiteSeer's words. Singular vectors to the last digit would
 //! take many more rounds, since their values are dense, and would serve no model better.
 //!
-//! Cost of a round, for `m` entries, `f` columns and a block `w` wide: six products with `G`, each `2 m w` multiplications (or
-//! `f² w` where it is cheaper to write `G` down), and seven of `f w²`. Three rounds are usual. Memory: four blocks of `f w` numbers,
-//! and `2^15 w` for rows.
+//! Cost of a round, for `m` entries, `f` columns and a block `w` wide: five products with `G`, each `2 m w` multiplications (or
+//! `f² w` where it is cheaper to write `G` down), and seven of `f w²`. Two rounds and a half are usual. Memory: four blocks of
+//! `f w` numbers, and a few megabytes for rows.
 
 use super::dispatch::{Level, simd};
 use super::gemm::{Addend, Packed};
@@ -17,7 +17,6 @@ use super::tall::{Block, orthonormalise, sign};
 use super::{Matrix, SparseMatrix, add_scaled, for_row_blocks, rows_of, transposed_product};
 use crate::seeds::{Purpose, Seeds, Stream, unit};
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// A matrix with a row per node.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +47,7 @@ const ENOUGH: f64 = 1e-2;
 const MAX_ROUNDS: usize = 8;
 
 /// Products with `G` in one round.
-const DEGREE: usize = 6;
+const DEGREE: usize = 4;
 
 /// The `rank` leading right singular vectors of `X`. The start is random by column, so the order of the rows does not matter but
 /// for rounding; where values coincide, any basis of their common space is right.
@@ -151,12 +150,15 @@ simd! {
 struct Normal<'a> {
     x: Rows<'a>,
     gram: Option<Block>,
-    /// Some rows of `X V`.
+    /// A panel of some rows of `X V`.
     rows: Vec<f64>,
 }
 
-/// Rows of `X V` that are kept at a time: a million of them would take gigabytes.
-const KEPT_ROWS: usize = 1 << 15;
+/// Columns of a block that are multiplied at a time.
+const PANEL: usize = 32;
+
+/// Rows of `X V` that are kept at a time: a panel of them fits the caches.
+const KEPT_ROWS: usize = 1 << 14;
 
 /// The widest `G` that is written down: it takes 128 MiB.
 const WIDEST_GRAM: usize = 4096;
@@ -184,16 +186,20 @@ impl<'a> Normal<'a> {
             (Some(gram), _) => gram.times(&v.data, z),
             (None, Rows::Sparse(x)) => {
                 z.data.fill(0.0);
-                for first in (0..x.rows()).step_by(KEPT_ROWS) {
-                    let range = first..x.rows().min(first + KEPT_ROWS);
-                    self.rows.resize(range.len() * width, 0.0);
-                    self.rows.par_chunks_mut(TASK * width).enumerate().for_each(|(task, rows)| {
-                        gather_rows(x, &v.data, width, first + task * TASK, rows);
-                    });
-                    let rows = &self.rows;
-                    z.data.par_chunks_mut(TASK * width).enumerate().for_each(|(task, columns)| {
-                        gather_columns(x, rows, width, range.clone(), task * TASK, columns);
-                    });
+                // Some columns at a time: what is gathered from then stays in the cache.
+                for column in (0..width).step_by(PANEL) {
+                    for first in (0..x.rows()).step_by(KEPT_ROWS) {
+                        let panel = Panel { first, column, count: PANEL.min(width - column), width };
+                        let range = first..x.rows().min(first + KEPT_ROWS);
+                        self.rows.resize(range.len() * panel.count, 0.0);
+                        self.rows.par_chunks_mut(TASK * panel.count).enumerate().for_each(|(task, rows)| {
+                            gather_rows(x, &v.data, panel, first + task * TASK, rows);
+                        });
+                        let rows = &self.rows;
+                        z.data.par_chunks_mut(TASK * width).enumerate().for_each(|(task, sums)| {
+                            gather_columns(x, rows, panel, range.end, task * TASK, sums);
+                        });
+                    }
                 }
             }
             (None, Rows::Dense(x)) => self.apply_dense(x, v, z),
@@ -241,46 +247,56 @@ fn gram_of(x: &SparseMatrix) -> Block {
     gram
 }
 
+/// Some columns of a block, and the first of the rows of `X` at hand.
+#[derive(Clone, Copy)]
+struct Panel {
+    first: usize,
+    column: usize,
+    count: usize,
+    /// Of the whole block.
+    width: usize,
+}
+
 simd! {
-    /// Rows of `X V` from `first` on.
-    fn gather_rows(x: &SparseMatrix, v: &[f64], width: usize, first: usize, rows: &mut [f64]) {
+    /// A panel of the rows of `X V` from `first` on.
+    fn gather_rows(x: &SparseMatrix, v: &[f64], panel: Panel, first: usize, rows: &mut [f64]) {
         let (offsets, indices, values) = x.parts();
-        for (at, y) in rows.chunks_exact_mut(width).enumerate() {
+        for (at, y) in rows.chunks_exact_mut(panel.count).enumerate() {
             let entries = offsets[first + at]..offsets[first + at + 1];
             y.fill(0.0);
-            add_entries(&indices[entries.clone()], &values[entries], 0, v, y);
+            add_entries(&indices[entries.clone()], &values[entries], 0, &v[panel.column..], panel.width, y);
         }
     }
 }
 
 simd! {
-    /// Adds the rows of `XᵀY` from `first` on, of the rows of `X` in a range, which are those of `Y`.
-    fn gather_columns(x: &SparseMatrix, y: &[f64], width: usize, range: Range<usize>, first: usize, sums: &mut [f64]) {
-        for (at, sums) in sums.chunks_exact_mut(width).enumerate() {
+    /// Adds a panel of the rows of `XᵀY` from `first` on, over the rows of `X` up to `end`, of which `y` has the panel.
+    fn gather_columns(x: &SparseMatrix, y: &[f64], panel: Panel, end: usize, first: usize, sums: &mut [f64]) {
+        for (at, sums) in sums.chunks_exact_mut(panel.width).enumerate() {
             let entries = x.by_col.offsets[first + at]..x.by_col.offsets[first + at + 1];
             let (indices, values) = (&x.by_col.indices[entries.clone()], &x.by_col.values[entries]);
-            let start = indices.partition_point(|&row| (row as usize) < range.start);
-            let end = indices.partition_point(|&row| (row as usize) < range.end);
-            add_entries(&indices[start..end], &values[start..end], range.start, y, sums);
+            let start = indices.partition_point(|&row| (row as usize) < panel.first);
+            let end = indices.partition_point(|&row| (row as usize) < end);
+            let sums = &mut sums[panel.column..][..panel.count];
+            add_entries(&indices[start..end], &values[start..end], panel.first, y, panel.count, sums);
         }
     }
 }
 
-/// `sum += Σ value x_(index - first)`, in the order of the entries.
+/// `sum += Σ value x_(index - first)`, in the order of the entries, with rows of `x` so far apart.
 #[inline(always)]
-fn add_entries(indices: &[u32], values: &[f32], first: usize, x: &[f64], sum: &mut [f64]) {
-    let width = sum.len();
+fn add_entries(indices: &[u32], values: &[f32], first: usize, x: &[f64], apart: usize, sum: &mut [f64]) {
     let mut column = 0;
-    while width - column >= 32 {
-        add_columns::<32>(indices, values, first, x, column, sum);
-        column += 32;
+    while sum.len() - column >= PANEL {
+        add_columns::<PANEL>(indices, values, first, x, apart, column, sum);
+        column += PANEL;
     }
-    while width - column >= 8 {
-        add_columns::<8>(indices, values, first, x, column, sum);
+    while sum.len() - column >= 8 {
+        add_columns::<8>(indices, values, first, x, apart, column, sum);
         column += 8;
     }
-    while column < width {
-        add_columns::<1>(indices, values, first, x, column, sum);
+    while column < sum.len() {
+        add_columns::<1>(indices, values, first, x, apart, column, sum);
         column += 1;
     }
 }
@@ -291,13 +307,13 @@ fn add_columns<const B: usize>(
     values: &[f32],
     first: usize,
     x: &[f64],
+    apart: usize,
     column: usize,
     sum: &mut [f64],
 ) {
-    let width = sum.len();
     let mut total: [f64; B] = sum[column..][..B].try_into().expect("B entries");
     for (&index, &value) in indices.iter().zip(values) {
-        let x: &[f64; B] = x[(index as usize - first) * width + column..][..B].try_into().expect("B entries");
+        let x: &[f64; B] = x[(index as usize - first) * apart + column..][..B].try_into().expect("B entries");
         let value = f64::from(value);
         for c in 0..B {
             total[c] += value * x[c];

@@ -128,7 +128,7 @@ pub const MODELS: &[CatalogModel] = &[
     ),
     row(
         "smp-gated",
-        "features, labels around a node, structure and signal, each with a head of its own, weighed by validation",
+        "features, labels around a node, structure and signal, each with a head, weighed by validation",
         |h| {
             let dropout = h.dropout;
             let propagation =
@@ -174,6 +174,9 @@ pub const MODELS: &[CatalogModel] = &[
     row("adamic-adar", "untrained: shared neighbours, rare ones count more", |_| heuristic(Heuristic::AdamicAdar)),
     row("resource-allocation", "untrained: shared neighbours, each shared among its own", |_| {
         heuristic(Heuristic::ResourceAllocation)
+    }),
+    row("preferential-attachment", "untrained: the product of both degrees", |_| {
+        heuristic(Heuristic::PreferentialAttachment)
     }),
     row("katz", "untrained: walks between two nodes, short ones count more", |_| heuristic(Heuristic::Katz)),
 ];

@@ -16,6 +16,8 @@ named! {
         AdamicAdar = "adamic-adar",
         /// `Σ 1 / d_k` over common neighbours `k` (Zhou et al.).
         ResourceAllocation = "resource-allocation",
+        /// `d_i d_j`: nodes with many neighbours find more (Barabási and Albert).
+        PreferentialAttachment = "preferential-attachment",
         /// `Σ_l β^l (A^l)_ij` over walks of length 1 to 5, `β = 0.005` (Katz).
         Katz = "katz",
     }
@@ -51,6 +53,9 @@ impl Heuristic {
         };
         match self {
             Heuristic::Katz => katz(graph, pairs),
+            Heuristic::PreferentialAttachment => {
+                pairs.iter().map(|pair| pair.map(|node| graph.degree(node as usize) as f32).iter().product()).collect()
+            }
             _ => pairs.par_iter().map(|&[a, b]| common(graph, a, b).map(worth).sum()).collect(),
         }
     }
@@ -126,6 +131,7 @@ mod tests {
                     Heuristic::CommonNeighbors => through(&|_| 1.0, i, j),
                     Heuristic::AdamicAdar => through(&|degree| 1.0 / degree.ln(), i, j),
                     Heuristic::ResourceAllocation => through(&|degree| 1.0 / degree, i, j),
+                    Heuristic::PreferentialAttachment => (graph.degree(i) * graph.degree(j)) as f64,
                     Heuristic::Katz => walks[i][j],
                 };
                 let near = (f64::from(score) - expected).abs() < 1e-5 * expected.max(0.01);

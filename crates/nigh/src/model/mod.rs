@@ -120,7 +120,7 @@ impl Dimensions {
     pub fn of(dataset: &Dataset) -> Dimensions {
         let nodes = dataset.samples.iter().map(|sample| sample.graph.num_nodes()).max();
         Dimensions {
-            features: dataset.samples[0].features.count(),
+            features: dataset.samples.first().map_or(0, |sample| sample.features.count()),
             classes: dataset.class_names.len(),
             nodes: nodes.unwrap_or(0),
             edges: dataset.num_edges(),

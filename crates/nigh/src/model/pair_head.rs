@@ -14,11 +14,11 @@ use crate::tape::{Init, Pass, Tape, Var, WeightAccess, Weights};
 /// Linear layers of PPA's predictor.
 const PREDICTOR_LAYERS: usize = 3;
 
-/// Hidden layers over the scalars of a pair, and their width and dropout probability: there are a few dozen scalars, whatever
-/// the graph.
+/// Hidden layers over the scalars of a pair, their width and their dropout probability at most: there are a few dozen scalars,
+/// whatever the graph.
 const SCALAR_LAYERS: usize = 2;
 const SCALAR_WIDTH: usize = 64;
-const SCALAR_DROPOUT: f32 = 0.2;
+const MAX_SCALAR_DROPOUT: f32 = 0.2;
 
 /// Hidden layers over `h_i ⊙ h_j`.
 const PRODUCT_LAYERS: usize = 2;
@@ -86,7 +86,7 @@ impl PairHead {
                     (1..=SCALAR_LAYERS).fold(x, |x, layer| {
                         let name = format!("pairs/scalars/{layer}");
                         let x = layers.linear(&[x], &name, SCALAR_WIDTH);
-                        layers.relu_dropout(x, SCALAR_DROPOUT, &name)
+                        layers.relu_dropout(x, scoring.dropout.min(MAX_SCALAR_DROPOUT), &name)
                     })
                 });
                 let both: Vec<Var> = hidden.into_iter().chain(known).collect();

@@ -301,3 +301,66 @@ fn similarities(view: &View, features: &Matrix, pairs: &[[u32; 2]]) -> Matrix {
         if lengths > 0.0 { found.pairs.row(pair)[column] / lengths } else { 0.0 }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate;
+    use crate::graph::order_by;
+
+    const ALL: [PairSource; 4] =
+        [PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours, PairSource::Similarities];
+
+    // Eq. 3 for pairs, with what is drawn for a node as one more attribute of it.
+    #[test]
+    fn relabelling_nodes_with_their_addresses_keeps_what_is_known_of_a_pair() {
+        let graph = generate::communities(4, 8, 0.2, 3).graph;
+        let n = graph.num_nodes();
+        let features = Matrix::from_fn(n, 5, |i, c| ((i * 7 + c * 3) % 11) as f32 - 5.0);
+        let view = View::new(graph, Features::Dense(features.clone().into())).unwrap();
+        let order = order_by(&(0..n as u32).map(|i| i * 13 % n as u32).collect::<Vec<u32>>());
+        let moved = view.permute(&order).unwrap();
+        let mut places = vec![0u32; n];
+        (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
+        let pairs: Vec<[u32; 2]> = (0..n as u32).flat_map(|i| (0..i).map(move |j| [i, j])).collect();
+        let moved_pairs: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(|node| places[node as usize])).collect();
+        for proximities in [Proximities::Exact, Proximities::Estimated] {
+            let settings = PairSettings { proximities, longest_walk: 6, signal: Signal::Gaussian, signal_dim: 24 };
+            let known = |view: &View, rows: &Matrix, pairs: &[[u32; 2]]| {
+                pair_scalars(&ALL, &settings, view, Some(rows), Seeds::new(5), pairs)
+            };
+            let here = known(&view, &features, &pairs);
+            let there = known(&moved, &features.permute_rows(&order), &moved_pairs);
+            let near = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3 * a.abs().max(1.0);
+            assert!(here.data().iter().zip(there.data()).all(near), "{proximities}");
+            // Both directions of a pair are one pair.
+            let reversed: Vec<[u32; 2]> = pairs.iter().map(|&[i, j]| [j, i]).collect();
+            assert!(here.data().iter().zip(known(&view, &features, &reversed).data()).all(near), "{proximities}");
+        }
+    }
+
+    #[test]
+    fn a_planted_edge_between_others_changes_only_what_passes_over_it() {
+        // Two paths of six nodes each, far apart.
+        let path = |first: u32| (first..first + 5).map(|i| [i, i + 1]);
+        let edges: Vec<[u32; 2]> = path(0).chain(path(6)).collect();
+        let known = |edges: &[[u32; 2]], pairs: &[[u32; 2]]| {
+            let view = View::new(Graph::from_edges(12, edges).unwrap().0, Features::Constant(12)).unwrap();
+            let settings = PairSettings {
+                proximities: Proximities::Exact,
+                longest_walk: 4,
+                signal: Signal::Gaussian,
+                signal_dim: 8,
+            };
+            let sources = [PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours];
+            pair_scalars(&sources, &settings, &view, None, Seeds::new(1), pairs)
+        };
+        let with = [&edges[..], &[[6, 8]]].concat();
+        let here = [[0, 2], [1, 3]];
+        let there = [[6, 8], [7, 9]];
+        // One number is relative to all edges of the graph.
+        let near = |a: &Matrix, b: &Matrix| a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 0.2);
+        assert!(near(&known(&edges, &here), &known(&with, &here)));
+        assert!(!near(&known(&edges, &there), &known(&with, &there)));
+    }
+}

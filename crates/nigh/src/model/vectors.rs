@@ -132,15 +132,17 @@ fn non_negative_fit(x: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seeds::Seeds;
 
     #[test]
     fn a_fit_finds_the_weights_and_leaves_out_what_opposes() {
-        let row = |at: usize| {
-            let [a, b, c] = [7, 11, 13].map(|prime| (at * prime % 29) as f64 / 29.0);
+        let mut rng = Seeds::new(3).rng(Purpose::Generate, &[]);
+        let mut row = |_: usize| {
+            let [a, b, c] = [(); 3].map(|()| f64::from(rng.unit()));
             (vec![a, b, c], 0.3 * a + 0.6 * b - 0.5 * c + 2.0)
         };
-        let (x, y): (Vec<Vec<f64>>, Vec<f64>) = (0..400).map(row).unzip();
+        let (x, y): (Vec<Vec<f64>>, Vec<f64>) = (0..4_000).map(&mut row).unzip();
         let w = non_negative_fit(&x, &y);
-        assert!((w[0] - 0.3).abs() < 0.03 && (w[1] - 0.6).abs() < 0.03 && w[2] == 0.0, "{w:?}");
+        assert!((w[0] - 0.3).abs() < 0.05 && (w[1] - 0.6).abs() < 0.05 && w[2] == 0.0, "{w:?}");
     }
 }

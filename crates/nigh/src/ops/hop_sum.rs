@@ -108,7 +108,6 @@ impl Operation for HopSum {
         let [rows, width] = x.shape();
         if let Some(dx) = wanted.get(0) {
             dx.reshape(rows, width);
-            dx.data_mut().fill(0.0);
         }
         if let Some(da) = wanted.get(1) {
             da.reshape(1, a.len());
@@ -128,7 +127,7 @@ impl Operation for HopSum {
             match wanted.get(0) {
                 Some(dx) => for_two_row_blocks(dx.data_mut(), width, products, 1, 2 * width, |first, dx, products| {
                     let count = products.len();
-                    add_and_multiply(rows_of(g_k, first, count), a_k, rows_of(x, first, count), dx, products);
+                    add_and_multiply(rows_of(g_k, first, count), a_k, k == 0, rows_of(x, first, count), dx, products);
                 }),
                 None => for_row_blocks(products, 1, width, |first, products| {
                     let count = products.len();
@@ -149,12 +148,18 @@ impl Operation for HopSum {
 }
 
 simd! {
-    /// `dx_i += a g_i`, and `<g_i, x_i>` of each row.
-    fn add_and_multiply(g: &[f32], a: f32, x: &[f32], dx: &mut [f32], products: &mut [f32]) {
+    /// `dx_i += a g_i`, or `= a g_i` for the first of them, and `<g_i, x_i>` of each row.
+    fn add_and_multiply(g: &[f32], a: f32, is_first: bool, x: &[f32], dx: &mut [f32], products: &mut [f32]) {
         let width = (g.len() / products.len()).max(1);
         let rows = g.chunks_exact(width).zip(x.chunks_exact(width)).zip(dx.chunks_exact_mut(width));
         for (((g, x), dx), product) in rows.zip(products) {
-            add_scaled(dx, a, g);
+            if is_first {
+                for (dx, g) in dx.iter_mut().zip(g) {
+                    *dx = a * g;
+                }
+            } else {
+                add_scaled(dx, a, g);
+            }
             *product = dot(g, x);
         }
     }

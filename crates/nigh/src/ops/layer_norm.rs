@@ -3,7 +3,7 @@
 use crate::linalg::dispatch::simd;
 use crate::linalg::fold::{LANES, fold};
 use crate::linalg::{
-    Matrix, entries, for_column_blocks, for_row_blocks, for_two_row_blocks, rows_of, sum_over_row_blocks,
+    Matrix, entries, for_column_blocks, for_two_row_blocks, rows_of, sum_over_row_blocks, write_and_sum_row_blocks,
 };
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
@@ -40,22 +40,24 @@ impl Operation for LayerNorm {
     fn backward(&mut self, inputs: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
         let (x, gain) = (inputs.get(0), inputs.get(1).data());
         let [rows, width] = x.shape();
-        let statistics = &self.statistics;
-        if let Some(dx) = wanted.get(0) {
-            dx.reshape(rows, width);
-            for_row_blocks(dx.data_mut(), width, 8 * width, |first, dx| {
-                let count = dx.len() / width;
-                let (x, g) = (rows_of(x, first, count), rows_of(gradient, first, count));
-                project(x, g, gain, &statistics[first..][..count], dx);
-            });
+        let LayerNorm { statistics, sums, scratch } = self;
+        // d gain = Σ_i g_i ⊙ x̂_i and d bias = Σ_i g_i, in the same pass over the rows as dx.
+        sums.resize(2 * width, 0.0);
+        let read = |first, count| (rows_of(x, first, count), rows_of(gradient, first, count), &statistics[first..]);
+        match wanted.get(0) {
+            Some(dx) => {
+                dx.reshape(rows, width);
+                write_and_sum_row_blocks(dx.data_mut(), width, sums, scratch, 12 * width, |first, dx, sums| {
+                    let (x, g, statistics) = read(first, dx.len() / width);
+                    differentiate(x, g, gain, statistics, dx, sums);
+                });
+            }
+            None => sum_over_row_blocks(rows, sums, scratch, 4 * width, |first, count, sums| {
+                let (x, g, statistics) = read(first, count);
+                differentiate(x, g, gain, statistics, &mut [], sums);
+            }),
         }
-        // d gain = Σ_i g_i ⊙ x̂_i and d bias = Σ_i g_i, in one pass over the rows.
-        self.sums.resize(2 * width, 0.0);
-        sum_over_row_blocks(rows, &mut self.sums, &mut self.scratch, 2 * width, |first, count, sums| {
-            let (x, g) = (rows_of(x, first, count), rows_of(gradient, first, count));
-            add_rows(x, g, &statistics[first..][..count], sums);
-        });
-        for (input, sums) in [1, 2].into_iter().zip(self.sums.chunks(width.max(1))) {
+        for (input, sums) in [1, 2].into_iter().zip(sums.chunks(width.max(1))) {
             if let Some(gradient) = wanted.get(input) {
                 gradient.reshape(1, width);
                 gradient.data_mut().copy_from_slice(sums);
@@ -92,32 +94,44 @@ simd! {
 }
 
 simd! {
-    /// `dx = (h - mean(h) - x̂ mean(h ⊙ x̂)) / sqrt(var + 1e-5)` with `h = g ⊙ gain`, row by row.
-    fn project(x: &[f32], g: &[f32], gain: &[f32], statistics: &[[f32; 2]], dx: &mut [f32]) {
+    /// `sums = [Σ_i g_i ⊙ x̂_i, Σ_i g_i]` and, unless it is empty, row by row
+    /// `dx = (h - mean(h) - x̂ mean(h ⊙ x̂)) / sqrt(var + 1e-5)` with `h = g ⊙ gain`.
+    fn differentiate(x: &[f32], g: &[f32], gain: &[f32], statistics: &[[f32; 2]], dx: &mut [f32], sums: &mut [f32]) {
         let width = gain.len();
-        let share = 1.0 / width as f32;
+        let (gains, biases) = sums.split_at_mut(width);
         let inputs = x.chunks(LANES * width).zip(g.chunks(LANES * width)).zip(statistics.chunks(LANES));
-        for (((x, g), statistics), dx) in inputs.zip(dx.chunks_mut(LANES * width)) {
-            let (mut parts, mut sums) = ([[0.0; LANES]; LANES], [0.0; LANES]);
-            let (mut parts_along, mut along) = ([[0.0; LANES]; LANES], [0.0; LANES]);
-            let rows = x.chunks_exact(width).zip(g.chunks_exact(width)).zip(statistics);
-            for (at, (((x, g), &[mean, scale]), dx)) in rows.zip(dx.chunks_exact_mut(width)).enumerate() {
-                // Kept in `dx` until the sums are known: h, of which the second loop subtracts.
-                for ((dx, g), gain) in dx.iter_mut().zip(g).zip(gain) {
-                    *dx = g * gain;
-                }
-                parts[at] = lane_sums(dx);
-                parts_along[at] = lane_centred_products(x, mean, dx, scale);
+        for (block, ((x, g), statistics)) in inputs.enumerate() {
+            for_column_blocks!(width, column => add_columns(x, g, statistics, column, gains, biases));
+            if !dx.is_empty() {
+                project(x, g, gain, statistics, &mut dx[LANES * width * block..][..x.len()]);
             }
-            fold(&parts, &mut sums);
-            fold(&parts_along, &mut along);
-            let rows = x.chunks_exact(width).zip(statistics);
-            for (at, ((x, &[mean, scale]), dx)) in rows.zip(dx.chunks_exact_mut(width)).enumerate() {
-                let (level, slope) = (sums[at] * share, along[at] * share);
-                for (dx, x) in dx.iter_mut().zip(x) {
-                    *dx = scale * (*dx - level - (x - mean) * scale * slope);
-                }
-            }
+        }
+    }
+}
+
+/// `dx` of up to sixteen rows.
+#[inline(always)]
+fn project(x: &[f32], g: &[f32], gain: &[f32], statistics: &[[f32; 2]], dx: &mut [f32]) {
+    let width = gain.len();
+    let share = 1.0 / width as f32;
+    let (mut parts, mut sums) = ([[0.0; LANES]; LANES], [0.0; LANES]);
+    let (mut parts_along, mut along) = ([[0.0; LANES]; LANES], [0.0; LANES]);
+    let rows = x.chunks_exact(width).zip(g.chunks_exact(width)).zip(statistics);
+    for (at, (((x, g), &[mean, scale]), dx)) in rows.zip(dx.chunks_exact_mut(width)).enumerate() {
+        // `dx` holds h until the sums are known.
+        for ((dx, g), gain) in dx.iter_mut().zip(g).zip(gain) {
+            *dx = g * gain;
+        }
+        parts[at] = lane_sums(dx);
+        parts_along[at] = lane_centred_products(x, mean, dx, scale);
+    }
+    fold(&parts, &mut sums);
+    fold(&parts_along, &mut along);
+    let rows = x.chunks_exact(width).zip(statistics);
+    for (at, ((x, &[mean, scale]), dx)) in rows.zip(dx.chunks_exact_mut(width)).enumerate() {
+        let (level, slope) = (sums[at] * share, along[at] * share);
+        for (dx, x) in dx.iter_mut().zip(x) {
+            *dx = scale * (*dx - level - (x - mean) * scale * slope);
         }
     }
 }
@@ -171,15 +185,7 @@ fn lane_centred_products(x: &[f32], mean: f32, h: &[f32], scale: f32) -> [f32; L
     sums
 }
 
-simd! {
-    /// `sums = [Σ_i g_i ⊙ x̂_i, Σ_i g_i]`.
-    fn add_rows(x: &[f32], g: &[f32], statistics: &[[f32; 2]], sums: &mut [f32]) {
-        let (gains, biases) = sums.split_at_mut(sums.len() / 2);
-        for_column_blocks!(gains.len(), column => add_columns(x, g, statistics, column, gains, biases));
-    }
-}
-
-/// `B` columns of all rows, added up in registers.
+/// `B` columns of some rows, added up in registers.
 #[inline(always)]
 fn add_columns<const B: usize>(
     x: &[f32],
@@ -190,7 +196,7 @@ fn add_columns<const B: usize>(
     biases: &mut [f32],
 ) {
     let width = gains.len();
-    let (mut gain, mut bias) = ([0.0; B], [0.0; B]);
+    let (mut gain, mut bias): ([f32; B], [f32; B]) = (*entries(gains, column), *entries(biases, column));
     for ((x, g), &[mean, scale]) in x.chunks_exact(width).zip(g.chunks_exact(width)).zip(statistics) {
         let (x, g) = (entries::<B>(x, column), entries::<B>(g, column));
         for c in 0..B {

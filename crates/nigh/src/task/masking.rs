@@ -5,7 +5,6 @@ use super::{Part, TrainingPairs};
 use crate::model::View;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
-use std::collections::HashSet;
 use std::sync::Arc;
 
 named! {
@@ -23,9 +22,6 @@ named! {
 /// Folds of the training pairs, unless there are too many pairs.
 const FOLDS: usize = 10;
 
-/// Pairs that are asked about in one pass, at most: a head over a few dozen numbers needs no more.
-const MAX_PAIRS: usize = 300_000;
-
 /// How the training pairs of one graph are divided: folds of `size` pairs, of which `count` are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Folds {
@@ -34,17 +30,19 @@ struct Folds {
 }
 
 impl Folds {
-    fn of(num_pairs: usize) -> Folds {
-        let size = num_pairs.div_ceil(FOLDS).clamp(1, MAX_PAIRS);
-        Folds { size, count: (MAX_PAIRS / size).clamp(1, num_pairs.div_ceil(size).max(1)) }
+    /// So that at most `most` pairs are asked about.
+    fn of(num_pairs: usize, most: usize) -> Folds {
+        let size = num_pairs.div_ceil(FOLDS).clamp(1, most);
+        Folds { size, count: (most / size).clamp(1, num_pairs.div_ceil(size).max(1)) }
     }
 }
 
 /// The training parts with the pairs of each hidden from its own view, degrees included; `epoch` decides about the folds if they
-/// change. Pairs that are not edges have nothing to hide.
+/// change. Pairs that are not edges have nothing to hide. About `most` pairs of each part are asked about, if it has more.
 pub fn mask(
     parts: &[Part<TrainingPairs>],
     masking: Masking,
+    most: usize,
     seeds: Seeds,
     epoch: u64,
 ) -> Option<Vec<Part<TrainingPairs>>> {
@@ -56,7 +54,7 @@ pub fn mask(
     let masked = parts.iter().enumerate().flat_map(|(number, part)| {
         let mut pairs = part.question.positive.clone();
         seeds.rng(Purpose::Masking, &[number as u64, draw]).shuffle(&mut pairs);
-        let Folds { size, count } = Folds::of(pairs.len());
+        let Folds { size, count } = Folds::of(pairs.len(), most);
         let folds: Vec<Part<TrainingPairs>> = pairs.chunks(size).take(count).map(|fold| hide(part, fold)).collect();
         folds
     });
@@ -65,9 +63,7 @@ pub fn mask(
 
 /// A part that asks about `fold` and does not see it.
 fn hide(part: &Part<TrainingPairs>, fold: &[[u32; 2]]) -> Part<TrainingPairs> {
-    let hidden: HashSet<[u32; 2]> = fold.iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
-    let visible: Vec<[u32; 2]> = part.view.graph().edges().filter(|edge| !hidden.contains(edge)).collect();
-    let graph = part.view.graph().with_edges(&visible);
+    let graph = part.view.graph().without_edges(fold);
     let view = View::new(graph, part.view.features.clone()).expect("the rows of the same nodes");
     let view = view.numbered(part.view.graph).with_addresses(part.view.addresses.clone());
     Part { view: Arc::new(view), question: TrainingPairs { positive: fold.to_vec(), ..part.question.clone() } }
@@ -86,7 +82,7 @@ mod tests {
         let split = Config::default().resolve(&dataset).unwrap().split();
         let Split::Pairs(parts) = split.split(&dataset, Seeds::new(1)).unwrap() else { panic!("pairs of nodes") };
         let whole = &parts.train[0];
-        let folds = |masking, epoch| mask(&parts.train, masking, Seeds::new(1), epoch).unwrap();
+        let folds = |masking, epoch| mask(&parts.train, masking, usize::MAX, Seeds::new(1), epoch).unwrap();
         let asked = folds(Masking::Folds, 1);
         assert_eq!(asked.len(), FOLDS);
         let mut seen: Vec<[u32; 2]> = Vec::new();
@@ -104,14 +100,16 @@ mod tests {
         let first = |parts: Vec<Part<TrainingPairs>>| parts[0].question.positive.clone();
         assert_eq!(first(folds(Masking::Folds, 1)), first(folds(Masking::Folds, 2)));
         assert_ne!(first(folds(Masking::Batch, 1)), first(folds(Masking::Batch, 2)));
-        assert!(mask(&parts.train, Masking::None, Seeds::new(1), 1).is_none());
+        assert!(mask(&parts.train, Masking::None, usize::MAX, Seeds::new(1), 1).is_none());
     }
 
     #[test]
     fn of_many_pairs_some_are_asked_about() {
-        assert_eq!(Folds::of(4_000), Folds { size: 400, count: 10 });
-        assert_eq!(Folds::of(5), Folds { size: 1, count: 5 });
-        assert_eq!(Folds::of(1_000_000), Folds { size: 100_000, count: 3 });
-        assert_eq!(Folds::of(6_000_000), Folds { size: MAX_PAIRS, count: 1 });
+        let most = 300_000;
+        assert_eq!(Folds::of(4_000, most), Folds { size: 400, count: 10 });
+        assert_eq!(Folds::of(5, most), Folds { size: 1, count: 5 });
+        assert_eq!(Folds::of(1_000_000, most), Folds { size: 100_000, count: 3 });
+        assert_eq!(Folds::of(6_000_000, most), Folds { size: most, count: 1 });
+        assert_eq!(Folds::of(6_000_000, usize::MAX), Folds { size: 600_000, count: 10 });
     }
 }

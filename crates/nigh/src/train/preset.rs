@@ -55,13 +55,13 @@ impl Preset {
     const PROXIMITY: Preset = Preset {
         dropout: 0.2,
         signal_dim: 256,
-        epochs: 15,
-        learning_rate: 0.003,
+        epochs: 30,
+        learning_rate: 0.006,
         weight_decay: 0.0,
         decay_at: 0,
         optimizer: Optimizer::AdamW,
         schedule: Schedule::Cosine,
-        batch_size: Some(512),
+        batch_size: Some(256),
         evaluate_every: 1,
         mask_training_pairs: Masking::Folds,
         negatives_per_positive: 2,
@@ -75,6 +75,7 @@ impl Preset {
         epochs: 40,
         learning_rate: 0.004,
         batch_size: Some(4096),
+        evaluate_every: 2,
         negatives_per_positive: 1,
         ..Preset::PROXIMITY
     };
@@ -83,9 +84,10 @@ impl Preset {
     const PROXIMITY_WITH_TABLE: Preset = Preset {
         width: 128,
         dropout: 0.2,
-        epochs: 20,
-        learning_rate: 0.005,
-        batch_size: Some(1 << 15),
+        epochs: 60,
+        learning_rate: 0.01,
+        batch_size: Some(1 << 16),
+        mask_training_pairs: Masking::Batch,
         negatives_per_positive: 1,
         node_table: NodeTable::Learnt,
         ..Preset::PROXIMITY
@@ -93,6 +95,9 @@ impl Preset {
 
     /// Edges per node on average from which a row of its own is learnt for every node.
     const EDGES_FOR_A_ROW: usize = 100;
+
+    /// Models with settings of their own.
+    const BEYOND_THE_PAPER: [&str; 2] = ["smp-proximity", "smp-gated"];
 
     /// Classes by `smp-gated`.
     const GATED: Preset = Preset {
@@ -137,6 +142,9 @@ impl Preset {
 impl Config {
     /// Leaves every choice open that is made as the paper has it: for the paper's models, either says the same.
     pub(crate) fn leave_open_what_the_paper_has(&mut self) {
+        if matches!(&self.model, Auto::Is(model) if Preset::BEYOND_THE_PAPER.contains(&model.as_str())) {
+            return;
+        }
         fn open<T: PartialEq>(choice: &mut Auto<T>, paper: T) {
             if *choice == Auto::Is(paper) {
                 *choice = Auto::Auto;

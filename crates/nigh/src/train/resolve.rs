@@ -45,8 +45,8 @@ impl Config {
         }
         let (name, reason) = match (self.protocol, self.task) {
             (Protocol::Published, _) => ("smp-linear", "the paper's main model, since the protocol is the paper's"),
-            (_, Task::LinkPrediction) => ("smp-proximity", "the best answer for links that we know"),
-            (_, Task::NodeClassification) => ("smp-gated", "the best answer for classes that we know"),
+            (_, Task::LinkPrediction) => ("smp-proximity", "the default for links, with or without features"),
+            (_, Task::NodeClassification) => ("smp-gated", "the default for classes, with or without features"),
             _ => ("smp-linear", "the paper's main model"),
         };
         ChosenModel { name: name.to_string(), reason: Some(reason) }
@@ -314,6 +314,9 @@ struct Judging {
 /// Negatives per positive of HeaRT.
 const HEART_NEGATIVES: f32 = 500.0;
 
+/// Pairs from which a head over a few dozen numbers is learnt: more of them change nothing.
+const PAIRS_FOR_A_HEAD: usize = 300_000;
+
 /// How weights are fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitSettings {
@@ -341,6 +344,8 @@ pub struct FitSettings {
     pub masking: Masking,
     /// Negative pairs per positive pair.
     pub negatives_per_positive: usize,
+    /// Masked positive pairs of one graph in an epoch, at most.
+    pub asked_pairs: usize,
 }
 
 impl FitSettings {
@@ -401,6 +406,11 @@ impl Resolved {
             evaluate_every: self.evaluate_every,
             masking: self.mask_training_pairs,
             negatives_per_positive: self.negatives_per_positive,
+            asked_pairs: match (self.decoder, self.node_table) {
+                (Decoder::Proximity, NodeTable::None) => PAIRS_FOR_A_HEAD,
+                // What belongs to a node is learnt from its own pairs.
+                _ => usize::MAX,
+            },
         }
     }
 

@@ -27,7 +27,17 @@ const SUMS: &str = "SHA256SUMS";
 const FORMAT: u32 = 1;
 
 /// Settings that earlier versions did not have, and what they did.
-const BEFORE: [(&str, f64); 2] = [("valid-negative-ratio", 1.0), ("test-negative-ratio", 1.0)];
+const BEFORE: &str = r#"
+valid-negative-ratio = 1.0
+test-negative-ratio = 1.0
+mask-training-pairs = "none"
+negatives-per-positive = 1
+proximities = "exact"
+longest-walk = 6
+node-table = "none"
+optimizer = "adam"
+schedule = "step"
+"#;
 
 /// `model.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -138,8 +148,8 @@ impl Trained {
         };
         let table = text(CONFIG)?.parse::<toml::Table>();
         let mut table = table.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
-        for (name, value) in BEFORE {
-            table.entry(name).or_insert(value.into());
+        for (name, value) in BEFORE.parse::<toml::Table>().expect("a table that ships is valid") {
+            table.entry(name).or_insert(value);
         }
         let config = Config::from_table(table).and_then(Resolved::try_from);
         let config = config.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;

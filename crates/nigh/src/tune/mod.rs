@@ -1,8 +1,9 @@
 //! 10. A bounded search for settings, by successive halving, chosen on the validation metric alone.
 //!
 //! Candidate 0 has the default settings and is trained in full first. Then come rounds of nine candidates drawn at random:
-//! all are trained for a ninth of their epochs, the best three for a third, and the best of these in full, with all repeats. The
-//! best of what was trained in full wins, so a search never ends worse than the defaults, wherever it is stopped.
+//! all are trained for a ninth of their epochs (five at least), the best three for about a third, and the best of these in full,
+//! with all repeats. The best of what was trained in full wins, so a search never ends worse than the defaults, wherever it is
+//! stopped.
 //!
 //! Candidates are a function of seed and number, and every trial is deterministic: a search that was interrupted, or run on
 //! another number of threads, finds the same.
@@ -12,7 +13,7 @@
 //! use nigh::{Config, Dataset};
 //!
 //! let dataset = Dataset::built_in("communities")?;
-//! let config = Config { epochs: 9.into(), repeats: 1, ..Config::default() };
+//! let config = Config { model: "smp-linear".into(), epochs: 9.into(), repeats: 1, ..Config::default() };
 //! let search = Search::new(&dataset, config)?.candidates(10)?;
 //! let trials = search.run(None, &mut ())?;
 //! let best = search.best(&trials).expect("the defaults at least");
@@ -46,11 +47,14 @@ pub const CANDIDATES: usize = 27;
 /// More candidates than any space has.
 const MOST_CANDIDATES: usize = 1 << 16;
 
-/// What fraction of its epochs a candidate is trained for on each rung, as a divisor.
-const DIVISORS: [usize; 3] = [9, 3, 1];
-
 /// The rung on which candidates are trained in full.
-const FULL: usize = DIVISORS.len() - 1;
+const FULL: usize = 2;
+
+/// On the first rung a candidate is trained for this part of its epochs.
+const FIRST_RUNG: f64 = 1.0 / 9.0;
+
+/// Fewer epochs say more about the learning rate than about the settings.
+const LEAST_EPOCHS: f64 = 5.0;
 
 /// How often a draw is tried again that is not new or does not fit the data.
 const ATTEMPTS: u64 = 200;
@@ -72,7 +76,7 @@ pub struct Search<'d> {
 pub struct PlannedTrial {
     /// Its number; 0 has the defaults.
     pub candidate: usize,
-    /// How far it is trained: 0 for a ninth, 1 for a third, 2 in full.
+    /// How far it is trained: 0 for a ninth of its epochs, 1 for about a third, 2 in full.
     pub rung: usize,
 }
 
@@ -82,7 +86,7 @@ pub struct PlannedTrial {
 pub struct Trial {
     /// The number of the candidate; 0 has the defaults.
     pub candidate: usize,
-    /// How far it was trained: 0 for a ninth, 1 for a third, 2 in full.
+    /// How far it was trained: 0 for a ninth of its epochs, 1 for about a third, 2 in full.
     pub rung: usize,
     /// What it sets beside the user's settings.
     pub settings: toml::Table,
@@ -249,7 +253,7 @@ impl<'d> Search<'d> {
         let numbers: Vec<usize> = (1..self.candidates.len()).collect();
         for round in numbers.chunks(ROUND) {
             let mut left = round.to_vec();
-            for rung in 0..DIVISORS.len() {
+            for rung in 0..=FULL {
                 if let Some(trial) = missing(&left, rung) {
                     return Some(trial);
                 }
@@ -269,7 +273,8 @@ impl<'d> Search<'d> {
             return Ok(config);
         }
         let Resolved { epochs, decay_at, .. } = config.clone().resolve(self.dataset)?;
-        let shortened = |count: usize| count.div_ceil(DIVISORS[trial.rung]);
+        let part = part_of_epochs(epochs, trial.rung);
+        let shortened = |count: usize| (part * count as f64).ceil() as usize;
         Ok(Config { epochs: shortened(epochs).into(), decay_at: shortened(decay_at).into(), repeats: 1, ..config })
     }
 
@@ -346,6 +351,16 @@ impl<'d> Search<'d> {
     }
 }
 
+/// The part of its epochs that a candidate is trained for on a rung: equal factors between rungs.
+fn part_of_epochs(epochs: usize, rung: usize) -> f64 {
+    let first = FIRST_RUNG.max(LEAST_EPOCHS / epochs as f64).min(1.0);
+    match rung {
+        0 => first,
+        FULL => 1.0,
+        _ => first.sqrt(),
+    }
+}
+
 /// How many candidates go on: a third, but one at least.
 fn third(count: usize) -> usize {
     if count == 0 { 0 } else { (count / 3).max(1) }
@@ -369,7 +384,7 @@ mod tests {
     }
 
     fn config() -> Config {
-        Config { epochs: 9.into(), repeats: 2, ..Config::default() }
+        Config { model: "smp-linear".into(), epochs: 9.into(), repeats: 2, ..Config::default() }
     }
 
     fn without_times(trials: &[Trial]) -> Vec<Trial> {
@@ -416,7 +431,7 @@ mod tests {
     #[test]
     fn candidates_follow_from_seed_and_number_and_keep_what_the_user_set() {
         let dataset = dataset();
-        let config = Config { hops: 3.into(), ..Config::default() };
+        let config = Config { model: "smp-linear".into(), hops: 3.into(), ..Config::default() };
         let search = |seed: u64, count: usize| {
             let config = Config { seed, ..config.clone() };
             Search::new(&dataset, config).unwrap().candidates(count).unwrap().all_candidates().to_vec()
@@ -443,7 +458,8 @@ mod tests {
     #[test]
     fn a_trial_below_the_last_rung_has_fewer_epochs_and_one_run() {
         let dataset = dataset();
-        let search = Search::new(&dataset, Config { repeats: 4, ..Config::default() }).unwrap();
+        let config = Config { model: "smp-linear".into(), repeats: 4, ..Config::default() };
+        let search = Search::new(&dataset, config).unwrap();
         let budget = |rung| {
             let config = search.config(PlannedTrial { candidate: 0, rung }).unwrap();
             let Resolved { epochs, decay_at, repeats, .. } = config.resolve(&dataset).unwrap();
@@ -451,8 +467,12 @@ mod tests {
         };
         let Resolved { epochs, decay_at, .. } = search.defaults().clone();
         assert_eq!(budget(2), (epochs, decay_at, 4));
-        assert_eq!(budget(1), (epochs.div_ceil(3), decay_at.div_ceil(3), 1));
-        assert_eq!(budget(0), (epochs.div_ceil(9), decay_at.div_ceil(9), 1));
+        assert_eq!(epochs, 1000, "smp-linear's");
+        assert_eq!((budget(1), budget(0)), ((334, 67, 1), (112, 23, 1)));
+        // Short schedules are not cut to nothing.
+        let epochs =
+            |epochs: usize| [0, 1, 2].map(|rung| (part_of_epochs(epochs, rung) * epochs as f64).ceil() as usize);
+        assert_eq!([epochs(1), epochs(9), epochs(15), epochs(45)], [[1, 1, 1], [5, 7, 9], [5, 9, 15], [5, 15, 45]]);
     }
 
     #[test]
