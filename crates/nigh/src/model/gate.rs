@@ -80,11 +80,6 @@ pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize) -> Vec<f32> 
         taken.push(next.0);
         (found, weights) = (next.1, next.2);
     }
-    if std::env::var("NIGH_DEBUG").is_ok() {
-        let each: Vec<String> =
-            first.iter().map(|j| format!("{:.1}", 100.0 * j.right as f64 / nodes.count as f64)).collect();
-        eprintln!("branches {each:?} gate {:.1} {weights:.2?}", 100.0 * found.right as f64 / nodes.count as f64);
-    }
     weights.iter().map(|&weight| weight as f32).collect()
 }
 

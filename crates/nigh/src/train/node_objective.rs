@@ -12,10 +12,10 @@ use crate::task::{LabelledNodes, Part};
 use std::sync::Arc;
 
 /// How much the agreement of two passes counts beside the likelihood of the labels.
-const AGREEMENT: f32 = 1.0;
+const AGREEMENT: f32 = 2.0;
 
 /// Epochs until it counts fully.
-const WARM_UP: usize = 50;
+const WARM_UP: f32 = 100.0;
 
 /// What passes agree on is their mean, raised to the inverse of this power: below one, more certain than they are.
 const TEMPERATURE: f32 = 0.5;
@@ -169,7 +169,7 @@ impl Agreement {
         let blocks = first.cols() / model.num_classes();
         softmax::sharpened_mean(first, recording.scores(), blocks, TEMPERATURE, target);
         // Before anything is learnt, passes agree best where all nodes are alike.
-        let agreement = AGREEMENT * (step.epoch as f32 / WARM_UP as f32).min(1.0);
+        let agreement = AGREEMENT * (step.epoch as f32 / WARM_UP).min(1.0);
         let mut loss = 0.0;
         for draw in [draws[1], draws[0]] {
             if draw == draws[0] {
