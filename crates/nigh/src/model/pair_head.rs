@@ -192,7 +192,7 @@ mod tests {
         weights.clear_gradients();
         head_of_h.loss(&h, &mut weights, &PASS, &mut Matrix::default());
         let gradients: Vec<Matrix> = weights.entries().iter().map(|weight| weight.gradient.clone()).collect();
-        let mut compared = 0;
+        let (mut compared, mut beside_kinks) = (0, 0);
         for (at, gradient) in gradients.iter().enumerate() {
             for (entry, &expected) in gradient.data().iter().enumerate().step_by(7) {
                 let mut moved = |by: f32| {
@@ -201,16 +201,14 @@ mod tests {
                     weights.entries_mut()[at].value.data_mut()[entry] -= by;
                     loss
                 };
-                let difference = (moved(1e-2) - moved(-1e-2)) / 2e-2;
+                let difference = (moved(5e-3) - moved(-5e-3)) / 1e-2;
                 let error = (f64::from(expected) - difference).abs();
-                // A step may cross the kink of a ReLU.
-                assert!(
-                    error < 1e-2 * difference.abs().max(0.2),
-                    "weight {at}, entry {entry}: {expected} {difference}"
-                );
+                beside_kinks += usize::from(error > 5e-3 * difference.abs().max(0.2));
                 compared += usize::from(expected != 0.0);
             }
         }
+        // A step may cross the kink of a ReLU.
+        assert!(50 * beside_kinks <= compared, "{beside_kinks} of {compared}");
         assert!(compared > 100, "{compared}");
     }
 
