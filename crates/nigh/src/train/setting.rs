@@ -52,9 +52,9 @@ impl Setting {
     /// The value that `text` means, or what would be right.
     ///
     /// ```
-    /// let hops = nigh::train::SETTINGS.iter().find(|setting| setting.name == "hops").unwrap();
-    /// assert_eq!(hops.parse("3").unwrap().as_integer(), Some(3));
-    /// assert_eq!(hops.parse("three").unwrap_err(), "expected a whole number from 0 to 2^53");
+    /// let repeats = nigh::train::SETTINGS.iter().find(|setting| setting.name == "repeats").unwrap();
+    /// assert_eq!(repeats.parse("3").unwrap().as_integer(), Some(3));
+    /// assert_eq!(repeats.parse("three").unwrap_err(), "expected a whole number from 0 to 2^53");
     /// ```
     pub fn parse(&self, text: &str) -> Result<toml::Value, String> {
         (self.parse)(text)
