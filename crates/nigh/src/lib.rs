@@ -75,7 +75,7 @@ pub use model::Model;
 pub use model::{Decoder, View};
 pub use names::Auto;
 pub use seeds::{Purpose, Seeds};
-pub use source::{Node2Vec, Proximities, Refresh, Signal, SignalScale, Source, estimate};
+pub use source::{Node2Vec, Proximities, Reconstruction, Refresh, Signal, SignalScale, Source, estimate};
 pub use task::{Split, Task};
 pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Resolved, Run, Silent};
 pub use trained::Trained;

@@ -3,7 +3,7 @@
 use nigh::model::catalog;
 use nigh::model::decoder::PairDecoder;
 use nigh::task::{EvaluationPairs, GraphParts, Masking, PairParts, Part, Split, hold_out, mask};
-use nigh::{Config, Dataset, Graph, Matrix, Protocol, Run, Seeds, Training, View};
+use nigh::{Config, Dataset, Graph, Matrix, Protocol, Reconstruction, Run, Seeds, Training, View};
 
 /// Where an extra edge goes.
 #[derive(Clone, Copy, PartialEq)]
@@ -63,7 +63,13 @@ fn a_planted_training_edge_does_not_change_its_own_score() {
     let planted = [3, 377];
     assert!(!edges.contains(&planted));
     dataset.samples[0].graph = Graph::from_edges(400, &[&edges[..], &[planted]].concat()).unwrap().0.into();
-    let config = Config { model: "smp-proximity".into(), epochs: 2.into(), repeats: 1, ..Config::default() };
+    let config = Config {
+        model: "smp-proximity".into(),
+        reconstruction: Reconstruction::Ridge.into(),
+        epochs: 2.into(),
+        repeats: 1,
+        ..Config::default()
+    };
     let training = Training::new(&dataset, config).unwrap();
     let settings = training.config().split();
     let all = [&edges[..], &[planted]].concat();

@@ -10,6 +10,7 @@ pub(crate) mod fold;
 pub(crate) mod gemm;
 pub(crate) mod half;
 pub(crate) mod incidence;
+pub(crate) mod inverse;
 pub(crate) mod logistic;
 mod matrix;
 mod normalize;

@@ -8,7 +8,7 @@ use crate::encoder::{
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::names::named;
-use crate::source::{Node2Vec, Source};
+use crate::source::{Node2Vec, Reconstruction, Source};
 use std::sync::Arc;
 
 /// A model by name.
@@ -42,6 +42,8 @@ pub struct Hyperparameters {
     pub has_features: bool,
     /// Whether nodes have learnt rows of their own.
     pub node_table: NodeTable,
+    /// Whether `smp-proximity` reconstructs the edges of a node from those of others.
+    pub reconstruction: Reconstruction,
 }
 
 impl Default for Hyperparameters {
@@ -56,6 +58,7 @@ impl Default for Hyperparameters {
             walks: Node2Vec::default(),
             has_features: true,
             node_table: NodeTable::None,
+            reconstruction: Reconstruction::None,
         }
     }
 }
@@ -119,6 +122,9 @@ pub const MODELS: &[CatalogModel] = &[
             if h.has_features {
                 sources.push(PairSource::Similarities);
                 branches.push(features().through(HopMixture::new(h.hops, INPUT_DROPOUT)));
+            }
+            if h.reconstruction == Reconstruction::Ridge {
+                sources.push(PairSource::Reconstruction);
             }
             if h.node_table == NodeTable::Learnt {
                 branches.push(ids().through(HopMixture::table(h.hops)));

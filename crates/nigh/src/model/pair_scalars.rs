@@ -23,6 +23,8 @@ named! {
         Degrees = "degrees",
         /// Neighbours that both share: their number, and weighed by Adamic and Adar, and by resource allocation.
         SharedNeighbours = "shared-neighbours",
+        /// How much the edges of either node ask for the other: ridge regression on the edges of all nodes.
+        Reconstruction = "reconstruction",
         /// Cosines of the features of both nodes, of their neighbourhoods, and across.
         Similarities = "similarities",
     }
@@ -38,6 +40,7 @@ impl PairSource {
             PairSource::Walks => 3 * walks::lengths(longest_walk).count(),
             PairSource::Degrees => 7,
             PairSource::SharedNeighbours => 3,
+            PairSource::Reconstruction => 3,
             PairSource::Similarities => SIMILARITIES.len(),
         }
     }
@@ -220,6 +223,7 @@ pub(crate) fn pair_scalars(
             PairSource::Walks => walk_scalars(settings, view, seeds, pairs),
             PairSource::Degrees => degree_scalars(view.graph(), pairs),
             PairSource::SharedNeighbours => shared_neighbours(view, pairs),
+            PairSource::Reconstruction => view.ridge().reconstructed(pairs),
             PairSource::Similarities => similarities(view, features.expect("features to compare"), pairs),
         };
         for pair in 0..pairs.len() {
@@ -308,8 +312,13 @@ mod tests {
     use crate::dataset::generate;
     use crate::graph::order_by;
 
-    const ALL: [PairSource; 4] =
-        [PairSource::Walks, PairSource::Degrees, PairSource::SharedNeighbours, PairSource::Similarities];
+    const ALL: [PairSource; 5] = [
+        PairSource::Walks,
+        PairSource::Degrees,
+        PairSource::SharedNeighbours,
+        PairSource::Reconstruction,
+        PairSource::Similarities,
+    ];
 
     // Eq. 3 for pairs, with what is drawn for a node as one more attribute of it.
     #[test]

@@ -4,7 +4,8 @@ use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
-use std::sync::Arc;
+use crate::source::ridge::Ridge;
+use std::sync::{Arc, OnceLock};
 
 /// A graph with its features, and the address of each node.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub struct View {
     pub addresses: Arc<[u32]>,
     /// Which of the data's graphs this is.
     pub graph: u64,
+    /// Computed when it is asked for, since it takes time, and kept.
+    ridge: Arc<OnceLock<Ridge>>,
 }
 
 impl View {
@@ -29,7 +32,8 @@ impl View {
             return Err(Error::FeatureRows { expected, got });
         }
         let addresses = (0..graph.num_nodes() as u32).collect();
-        Ok(View { operator: Operator::symmetric(graph), features, addresses, graph: 0 })
+        let ridge = Arc::default();
+        Ok(View { operator: Operator::symmetric(graph), features, addresses, graph: 0, ridge })
     }
 
     /// As graph number `graph` of several.
@@ -55,6 +59,11 @@ impl View {
     pub(super) fn empty(num_features: usize) -> View {
         let (graph, _) = Graph::from_edges(0, &[]).expect("no edges");
         View::new(graph, Features::Dense(Matrix::zeros(0, num_features).into())).expect("no rows for no nodes")
+    }
+
+    /// The reconstruction of the visible edges.
+    pub(super) fn ridge(&self) -> &Ridge {
+        self.ridge.get_or_init(|| Ridge::new(self.operator.graph().clone()))
     }
 
     /// The visible graph.

@@ -4,11 +4,13 @@ pub mod estimate;
 pub mod hop_products;
 pub mod labels;
 mod node2vec;
+pub mod ridge;
 mod signal;
 pub mod structure;
 pub mod walks;
 
 pub use node2vec::Node2Vec;
+pub use ridge::Reconstruction;
 pub use signal::{Refresh, Signal, SignalScale};
 pub use walks::Proximities;
 

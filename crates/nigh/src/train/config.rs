@@ -10,7 +10,7 @@ use crate::model::catalog::NodeTable;
 use crate::model::{Decoder, catalog};
 use crate::names::{Auto, named};
 use crate::source::walks::MAX_LENGTH;
-use crate::source::{Node2Vec, Proximities, Refresh, Signal, SignalScale};
+use crate::source::{Node2Vec, Proximities, Reconstruction, Refresh, Signal, SignalScale};
 use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task, TestEdges};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -146,9 +146,11 @@ settings! {
     proximities: [Proximities], "KIND";
     /// Length of the longest walks of smp-proximity, from 2 to 10: `auto` (10 where they are few, otherwise 6) or a number
     longest_walk: [usize], "N";
-    /// Whether smp-proximity learns a row of numbers for every node: `learnt`, `none`, or `auto` (learnt in graphs without features
-    /// where nodes have a hundred edges on average)
-    node_table: [NodeTable], "KIND";
+    /// Whether smp-proximity learns a row of numbers for every node: `learnt` or `none`
+    node_table: {NodeTable = NodeTable::None}, "KIND";
+    /// Whether smp-proximity reconstructs the edges of a node from those of others: by `ridge` regression, `none`, or `auto` (ridge
+    /// in graphs without features of at most 10000 nodes with 50 edges per node)
+    reconstruction: [Reconstruction], "KIND";
     /// Positive pairs of pairwise classification: `auto`, `all` or `sampled`
     same_label_pairs: [SameLabelPairs], "CHOICE";
 }

@@ -6,8 +6,9 @@ use super::adam::Optimizer;
 use super::schedule::Schedule;
 use crate::error::Result;
 use crate::model::Dimensions;
-use crate::model::catalog::{self, NodeTable};
+use crate::model::catalog;
 use crate::names::Auto;
+use crate::source::Reconstruction;
 use crate::task::Masking;
 
 /// The settings of a model on data of some dimensions. What the user sets goes before.
@@ -28,7 +29,7 @@ pub(crate) struct Preset {
     pub evaluate_every: usize,
     pub mask_training_pairs: Masking,
     pub negatives_per_positive: usize,
-    pub node_table: NodeTable,
+    pub reconstruction: Reconstruction,
 }
 
 impl Preset {
@@ -48,7 +49,7 @@ impl Preset {
         evaluate_every: 5,
         mask_training_pairs: Masking::None,
         negatives_per_positive: 1,
-        node_table: NodeTable::None,
+        reconstruction: Reconstruction::None,
     };
 
     /// Links by `smp-proximity` in graphs without features: a small head over a few dozen numbers.
@@ -80,21 +81,15 @@ impl Preset {
         ..Preset::PROXIMITY
     };
 
-    /// Links by `smp-proximity` in graphs without features where every node has many edges to learn from.
-    const PROXIMITY_WITH_TABLE: Preset = Preset {
-        width: 128,
-        dropout: 0.2,
-        epochs: 60,
-        learning_rate: 0.01,
-        batch_size: Some(1 << 16),
-        mask_training_pairs: Masking::Batch,
-        negatives_per_positive: 1,
-        node_table: NodeTable::Learnt,
-        ..Preset::PROXIMITY
-    };
+    /// Links by `smp-proximity` in dense graphs without features: pairs are many, and soon they teach the head nothing new.
+    const PROXIMITY_OF_MANY_EDGES: Preset =
+        Preset { epochs: 15, learning_rate: 0.003, batch_size: Some(4096), ..Preset::PROXIMITY };
 
-    /// Edges per node on average from which a row of its own is learnt for every node.
-    const EDGES_FOR_A_ROW: usize = 100;
+    /// Edges per node from which a graph is dense.
+    const EDGES_PER_NODE: usize = 50;
+
+    /// Nodes of the largest graph whose edges are reconstructed: the inverse of every view takes 400 MB.
+    const MAX_RECONSTRUCTED: usize = 10_000;
 
     /// Models with settings of their own.
     const BEYOND_THE_PAPER: [&str; 2] = ["smp-proximity", "smp-gated"];
@@ -129,8 +124,10 @@ impl Preset {
         let row = catalog::find(model)?;
         Ok(match row.name {
             "smp-proximity" if dimensions.features > 0 => Preset::PROXIMITY_WITH_FEATURES,
-            "smp-proximity" if 2 * dimensions.edges >= Preset::EDGES_FOR_A_ROW * dimensions.nodes => {
-                Preset::PROXIMITY_WITH_TABLE
+            "smp-proximity" if dimensions.edges >= Preset::EDGES_PER_NODE * dimensions.nodes => {
+                let is_small = dimensions.nodes <= Preset::MAX_RECONSTRUCTED;
+                let reconstruction = if is_small { Reconstruction::Ridge } else { Reconstruction::None };
+                Preset { reconstruction, ..Preset::PROXIMITY_OF_MANY_EDGES }
             }
             "smp-proximity" => Preset::PROXIMITY,
             "smp-gated" => Preset::gated(dimensions.nodes),

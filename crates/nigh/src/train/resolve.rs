@@ -115,7 +115,7 @@ impl Config {
                 _ => Masking::None,
             }),
             negatives_per_positive: self.negatives_per_positive.unwrap_or(preset.negatives_per_positive),
-            node_table: self.node_table.unwrap_or(if several { NodeTable::None } else { preset.node_table }),
+            reconstruction: self.reconstruction.unwrap_or(preset.reconstruction),
             longest_walk,
             proximities: self.proximities.unwrap_or(proximities),
             same_label_pairs: self.same_label_pairs.unwrap_or(if small {
@@ -419,6 +419,7 @@ impl Resolved {
         Hyperparameters {
             has_features: dimensions.features > 0 && self.task.uses_features(),
             node_table: self.node_table,
+            reconstruction: self.reconstruction,
             hops: self.hops,
             hop_storage: self.hop_storage,
             width: self.width,

@@ -10,7 +10,7 @@ use crate::metric::Metric;
 use crate::model::Decoder;
 use crate::model::catalog::NodeTable;
 use crate::names::Auto;
-use crate::source::{Proximities, Refresh, Signal, SignalScale};
+use crate::source::{Proximities, Reconstruction, Refresh, Signal, SignalScale};
 use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task, TestEdges};
 use serde::Serialize;
 
@@ -185,6 +185,7 @@ named_settings!(
     Masking,
     Proximities,
     NodeTable,
+    Reconstruction,
     Optimizer,
     Schedule,
     TestEdges,

@@ -35,6 +35,7 @@ negatives-per-positive = 1
 proximities = "exact"
 longest-walk = 6
 node-table = "none"
+reconstruction = "none"
 optimizer = "adam"
 schedule = "step"
 "#;
