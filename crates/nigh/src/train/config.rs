@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
 use crate::model::catalog::NodeTable;
-use crate::model::{Decoder, catalog};
+use crate::model::{Decoder, Without, catalog};
 use crate::names::{Auto, named};
 use crate::source::walks::MAX_LENGTH;
 use crate::source::{Node2Vec, Proximities, Refresh, Signal, SignalScale};
@@ -149,6 +149,9 @@ settings! {
     /// Whether smp-proximity learns a row of numbers for every node: `learnt`, `none`, or `auto` (learnt in graphs without features
     /// where nodes have a hundred edges on average)
     node_table: [NodeTable], "KIND";
+    /// Parts that smp-proximity does without: `none`, or names with commas of `walks`, `degrees`, `shared-neighbours`,
+    /// `similarities` (of features) and `representations` (what is learnt of both nodes)
+    without: {Without = Without::default()}, "PARTS";
     /// Positive pairs of pairwise classification: `auto`, `all` or `sampled`
     same_label_pairs: [SameLabelPairs], "CHOICE";
 }
