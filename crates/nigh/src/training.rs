@@ -49,7 +49,7 @@ impl<'d> Training<'d, 'static> {
         let model = config.chosen_model().name;
         let dataset = config.node_features.seen(dataset);
         let config = config.resolve_for(&dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
-        let architecture = architecture(&config.hyperparameters(Dimensions::of(&dataset)));
+        let architecture = config.architecture_of(Dimensions::of(&dataset), |settings| Ok(architecture(settings)))?;
         Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
     }
 }
@@ -121,6 +121,41 @@ mod tests {
         // Another graph need not have the features either, and its evaluation is that of the same split.
         assert_eq!(rows(&without, &plain), rows(&alone, &plain));
         assert!(without.evaluate(&given).unwrap().0.held_out);
+    }
+
+    #[test]
+    fn a_model_without_some_of_its_parts_is_saved_and_used_without_them() {
+        let dataset = with_features();
+        let folder = tempfile::tempdir().unwrap();
+        let config = |without: &str| Config {
+            model: "smp-proximity".into(),
+            without: without.parse().unwrap(),
+            epochs: 2.into(),
+            repeats: 1,
+            ..Config::default()
+        };
+        let train = |without| Training::new(&dataset, config(without)).unwrap().run().unwrap();
+        let whole = train("none");
+        let weights = |trained: &Trained| -> Vec<String> {
+            trained.model().weights.entries().iter().map(|weight| weight.name.clone()).collect()
+        };
+        for (without, prefix) in [("representations", "pairs/product/"), ("similarities", "pairs/projection")] {
+            let trained = train(without);
+            let has = |trained: &Trained| weights(trained).iter().any(|name| name.starts_with(prefix));
+            assert!(has(&whole) && !has(&trained), "{without}");
+            let path = folder.path().join(without);
+            trained.save(&path).unwrap();
+            let loaded = Trained::load(&path).unwrap();
+            assert_eq!(loaded.config.without.to_string(), without);
+            let rows = |trained: &Trained| trained.embed(&dataset).unwrap().matrix.data().to_vec();
+            assert_eq!(rows(&loaded), rows(&trained), "{without}");
+            assert_ne!(rows(&loaded), rows(&whole), "{without}");
+        }
+        let wrong = |config: Config, dataset: &Dataset| Training::new(dataset, config).err().unwrap().to_string();
+        let plain = Dataset::built_in("communities").unwrap();
+        assert!(wrong(config("similarities"), &plain).contains("has no similarities on these data"));
+        let linear = Config { model: "smp-linear".into(), ..config("degrees") };
+        assert!(wrong(linear, &dataset).contains("smp-linear has no sources of pairs"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use anyhow::{Result, anyhow};
 use nigh::display::{percent, pluralize};
 use nigh::experiment::Peak;
+use nigh::model::PairSource;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::train::mean_and_std;
 use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Proximities, Storage, Trained, Training};
@@ -212,8 +213,8 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
             percent(figure.negatives),
         ),
     };
-    let knows_pairs = config.decoder == Decoder::Proximity;
-    let proximities = match (knows_pairs, config.proximities, summary.proximity_error) {
+    let counts_walks = config.decoder == Decoder::Proximity && !config.without.leaves_out(PairSource::Walks);
+    let proximities = match (counts_walks, config.proximities, summary.proximity_error) {
         (false, ..) => String::new(),
         (_, Proximities::Exact, _) => {
             "walk proximities: exact, since counting walks says that they are few\n".to_string()

@@ -55,7 +55,7 @@ fn names_of_datasets_and_tables_are_completed_beside_files() {
     let folder = TestFolder::new();
     let script = folder.nigh("completions zsh").ok();
     // train, tune, evaluate, embed, predict, certify, compare, data show and data export; report; reproduce.
-    for (names, places) in [("(grid communities ", 9), ("beyond-heart)", 1), ("beyond-heart all)", 1)] {
+    for (names, places) in [("(grid communities ", 9), ("beyond-ablation)", 1), ("beyond-ablation all)", 1)] {
         let both = |line: &&str| line.contains("_alternative") && line.contains(names) && line.contains("_files");
         assert_eq!(script.lines().filter(both).count(), places, "{names}");
     }

@@ -59,6 +59,7 @@ const BEYOND: &[(&str, &str)] = tables! {
     "beyond-unattributed"
     "beyond-classes"
     "beyond-heart"
+    "beyond-ablation"
 };
 
 /// One table: models in rows, data in columns, and what the paper printed.
@@ -127,6 +128,8 @@ pub struct TableRow {
     pub model: Option<String>,
     /// The group of rows that it belongs to.
     pub group: Option<String>,
+    /// The columns to run it in, by their labels; all if `None`.
+    columns: Option<Vec<String>>,
     #[serde(default)]
     settings: toml::Table,
     #[serde(default)]
@@ -220,8 +223,13 @@ impl Experiment {
         Ok(tables.find(|table| table.name == name).expect("a name that was found"))
     }
 
-    /// Whether it compares our models with rows that others printed.
+    /// Whether no row of ours has figures of the paper: ours stand beside rows that others printed, if there are any.
     pub fn is_comparison(&self) -> bool {
+        self.rows.iter().all(|row| row.model.is_none() || row.published.is_empty())
+    }
+
+    /// Whether others printed figures of it, which ours are compared with.
+    pub fn has_printed_rows(&self) -> bool {
         self.rows.iter().any(|row| row.model.is_none())
     }
 
@@ -246,6 +254,16 @@ impl Experiment {
             }
             if row.model.is_none() && !row.settings.is_empty() {
                 return Err(format!("row `{}` has settings but no model to run with them", row.label));
+            }
+            let Some(labels) = &row.columns else { continue };
+            if let Some(label) = labels.iter().find(|label| columns.iter().all(|column| column.label != **label)) {
+                return Err(format!("row `{}` is run in `{label}`, which is not a column", row.label));
+            }
+            if !row.published.is_empty() {
+                return Err(format!(
+                    "row `{}` has both `columns` and published figures; the figures say which columns it has",
+                    row.label
+                ));
             }
         }
         for column in &columns {
@@ -297,7 +315,9 @@ impl Experiment {
         let (row, column) = (&self.rows[row], &self.columns[column]);
         let Some(model) = &row.model else { return false };
         let is_printed = self.rows.iter().any(|row| row.published.contains_key(&column.label));
-        (row.published.is_empty() || !is_printed) && column.models.as_ref().is_none_or(|models| models.contains(model))
+        (row.published.is_empty() || !is_printed)
+            && column.models.as_ref().is_none_or(|models| models.contains(model))
+            && row.columns.as_ref().is_none_or(|labels| labels.contains(&column.label))
     }
 
     /// What the paper printed at this place.
@@ -421,7 +441,8 @@ mod tests {
             }
             for column in 0..table.columns.len() {
                 assert!((0..table.rows.len()).any(|row| table.cell(row, column).is_some()), "{name}");
-                assert!((0..table.rows.len()).any(|row| table.published(row, column).is_some()), "{name}");
+                let is_printed = (0..table.rows.len()).any(|row| table.published(row, column).is_some());
+                assert_eq!(is_printed, table.has_printed_rows(), "{name}");
             }
             assert_eq!(Experiment::named(name).unwrap().title, table.title);
             assert!(!Experiment::names().contains(&name.as_str()));
@@ -452,6 +473,11 @@ mod tests {
         let email = |row: usize| cell("ablation-signal", row, 4).address();
         assert_eq!(email(3), cell("link-prediction", 5, 2).address());
         assert_ne!(email(2), email(3));
+        // What a model does without is part of the address, and nothing is the default.
+        let ablation = |row: usize| cell("beyond-ablation", row, 0).address();
+        assert_eq!(ablation(0), cell("beyond-links", 8, 0).address());
+        assert!(!ablation(0).contains_key("without"));
+        assert_eq!(ablation(1)["without"], "walks");
     }
 
     #[test]
@@ -483,6 +509,9 @@ mod tests {
         let printed = |rest: &str| format!("{head}{column}[[rows]]\nlabel = \"x\"\n{rest}");
         wrong(&printed(""), "neither a model nor published");
         wrong(&printed("published = { Grid = \"9\" }\nsettings = { hops = 3 }\n"), "settings but no model");
+        wrong(&(row("gcn", "") + "columns = [\"Gird\"]\n"), "run in `Gird`, which is not a column");
+        wrong(&(row("gcn", "Grid = \"9\"") + "columns = [\"Grid\"]\n"), "both `columns` and published");
+        assert_eq!(Experiment::parse("mine", &(row("gcn", "") + "columns = []\n")).unwrap().places().count(), 0);
         // A row without published figures may stand beside rows that have some.
         let two = row("gcn", "Grid = \"9 ± 1\"") + "[[rows]]\nlabel = \"y\"\nmodel = \"sgc\"\n";
         assert_eq!(Experiment::parse("mine", &two).unwrap().places().count(), 2);

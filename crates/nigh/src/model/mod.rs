@@ -9,6 +9,7 @@ mod pair_head;
 mod pair_scalars;
 mod vectors;
 mod view;
+mod without;
 
 pub use decoder::{Decoder, Scoring};
 use head::EncodedBranch;
@@ -16,6 +17,7 @@ pub use head::Head;
 pub use heuristic::Heuristic;
 pub use pair_scalars::PairSource;
 pub use view::View;
+pub use without::Without;
 
 use crate::dataset::{Dataset, Features};
 use crate::encoder::{Encoder, Input, Piece, Pretraining, Scope, standardization, standardize};
@@ -70,7 +72,8 @@ impl Architecture {
 
     /// Whether a source takes part.
     pub fn uses(&self, source: Source) -> bool {
-        self.branches.iter().any(|branch| branch.sources.contains(&source))
+        let compares = source == Source::Features && self.pair_sources.contains(&PairSource::Similarities);
+        compares || self.branches.iter().any(|branch| branch.sources.contains(&source))
     }
 
     /// Whether all that is learnt belongs to single nodes, so that nothing carries over to another graph.

@@ -26,9 +26,16 @@ pub const LEGEND: &str = "= reproduced, + better, - short, (n) fewer repeats tha
 pub const COMPARISON_LEGEND: &str = "+ more than half a point ahead of the best printed figure of the column, = within half a \
                                      point, - behind; (n) fewer repeats than requested";
 
+/// The same where nobody printed anything.
+const PLAIN_LEGEND: &str = "(n) fewer repeats than requested";
+
 /// What the signs in a table mean.
 pub fn legend(compared: &ComparedTable) -> &'static str {
-    if compared.table.is_comparison() { COMPARISON_LEGEND } else { LEGEND }
+    match (compared.table.is_comparison(), compared.table.has_printed_rows()) {
+        (true, true) => COMPARISON_LEGEND,
+        (true, false) => PLAIN_LEGEND,
+        (false, _) => LEGEND,
+    }
 }
 
 /// `mean ± std`, with the paper's decimals.
@@ -292,7 +299,7 @@ pub fn summary(tables: &[ComparedTable]) -> AlignedTable {
 /// Number of our figures of each table that are ahead of the best printed one, level with it or behind.
 fn comparison_summary(tables: &[ComparedTable]) -> AlignedTable {
     let mut table = AlignedTable::new(&["table", "ahead", "level", "behind", "not run", "of"]);
-    for compared in tables {
+    for compared in tables.iter().filter(|compared| compared.table.has_printed_rows()) {
         let counts = ComparisonCounts::of(&compared.figures);
         let ComparisonCounts { ahead, level, behind, not_run } = counts;
         let counts = [ahead, level, behind, not_run, counts.total()].map(|count| count.to_string());
@@ -436,6 +443,12 @@ mod tests {
         compared
     }
 
+    #[test]
+    fn a_table_without_printed_figures_has_no_column_for_them() {
+        let shown = text(&compared(&[98.68, 5.0], AUC), false);
+        assert!(!shown.contains("paper") && shown.contains("(n) fewer repeats") && !shown.contains("ahead"), "{shown}");
+    }
+
     const AUC: &str = "measure = \"AUC, %\"\n[[columns]]\ndataset = \"grid\"";
 
     #[test]
@@ -460,7 +473,7 @@ mod tests {
     fn special_characters_in_names_are_escaped() {
         let about = "measure = \"AUC, %\"\n[[columns]]\ndataset = \"grid\"\nmeasure = \"5 $ of\\n{<x>}\"";
         let compared = compared(&[50.0, 60.0], about);
-        assert!(markdown(&compared).contains("| A\\|B, 5 $ of {\\<x>} | paper |"), "{}", markdown(&compared));
+        assert!(markdown(&compared).contains("| A\\|B, 5 $ of {\\<x>} |"), "{}", markdown(&compared));
         assert!(latex(&compared).contains(" & & A|B, 5 \\$ of \\{<x>\\} \\\\"), "{}", latex(&compared));
         assert!(latex(&compared).contains("r\\_0 & ours"), "{}", latex(&compared));
         assert!(text(&compared, false).contains("A|B, 5 $ of"));

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
 use crate::model::catalog::NodeTable;
-use crate::model::{Decoder, catalog};
+use crate::model::{Decoder, Without, catalog};
 use crate::names::{Auto, named};
 use crate::source::walks::MAX_LENGTH;
 use crate::source::{Node2Vec, Proximities, Reconstruction, Refresh, Signal, SignalScale};
@@ -151,6 +151,9 @@ settings! {
     /// Whether smp-proximity reconstructs the edges of a node from those of others: by `ridge` regression, `none`, or `auto` (ridge
     /// in graphs without features of at most 10000 nodes with 50 edges per node)
     reconstruction: [Reconstruction], "KIND";
+    /// Parts that smp-proximity does without: `none`, or names with commas of `walks`, `degrees`, `shared-neighbours`,
+    /// `reconstruction`, `similarities` (of features) and `representations` (what is learnt of both nodes)
+    without: {Without = Without::default()}, "PARTS";
     /// Positive pairs of pairwise classification: `auto`, `all` or `sampled`
     same_label_pairs: [SameLabelPairs], "CHOICE";
 }

@@ -281,7 +281,7 @@ impl Config {
         /// Pairs of all epochs for each edge.
         const PAIRS_PER_EDGE: f64 = 32.0;
         let [long, short] = LONGEST_WALKS.map(|length| self.longest_walk.unwrap_or(length));
-        if !architecture.pair_sources.contains(&PairSource::Walks) {
+        if !architecture.pair_sources.contains(&PairSource::Walks) || self.without.leaves_out(PairSource::Walks) {
             return (short, Proximities::Exact);
         }
         let takes = |longest: usize, most: f64| {
@@ -437,9 +437,18 @@ impl Resolved {
         }
     }
 
-    /// The architecture that the catalog has for the model.
+    /// The architecture that the catalog has for the model, without what the user leaves out.
     pub fn architecture(&self, dimensions: Dimensions) -> Result<Architecture> {
-        catalog::architecture(&self.model, &self.hyperparameters(dimensions))
+        self.architecture_of(dimensions, |settings| catalog::architecture(&self.model, settings))
+    }
+
+    /// The architecture of these settings, without what the user leaves out.
+    pub(crate) fn architecture_of(
+        &self,
+        dimensions: Dimensions,
+        build: impl FnOnce(&Hyperparameters) -> Result<Architecture>,
+    ) -> Result<Architecture> {
+        build(&self.hyperparameters(dimensions))?.without(&self.model, &self.without)
     }
 
     /// The shape of the model for data of such dimensions.

@@ -7,8 +7,8 @@ use super::schedule::Schedule;
 use crate::error::Error;
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
-use crate::model::Decoder;
 use crate::model::catalog::NodeTable;
+use crate::model::{Decoder, Without};
 use crate::names::Auto;
 use crate::source::{Proximities, Reconstruction, Refresh, Signal, SignalScale};
 use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task, TestEdges};
@@ -128,6 +128,12 @@ impl SettingValue for String {
 
 impl SettingValue for Metric {
     fn from_text(text: &str) -> Result<Metric, String> {
+        text.parse().map_err(|error: Error| error.to_string())
+    }
+}
+
+impl SettingValue for Without {
+    fn from_text(text: &str) -> Result<Without, String> {
         text.parse().map_err(|error: Error| error.to_string())
     }
 }

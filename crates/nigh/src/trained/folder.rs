@@ -110,7 +110,9 @@ impl Trained {
 
     /// As `load`, for a model with the architecture of your own that it was trained with.
     pub fn load_with(folder: &Path, architecture: impl Fn(&Hyperparameters) -> Architecture) -> Result<Trained> {
-        Trained::read(folder, |config, dimensions| Ok(architecture(&config.hyperparameters(dimensions))))
+        Trained::read(folder, |config, dimensions| {
+            config.architecture_of(dimensions, |settings| Ok(architecture(settings)))
+        })
     }
 
     fn read(
