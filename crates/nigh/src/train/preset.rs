@@ -33,6 +33,9 @@ pub(crate) struct Preset {
 }
 
 impl Preset {
+    /// Nodes from which models of our own are narrower, for the sake of memory.
+    const MANY_NODES: usize = 100_000;
+
     /// The paper's appendix.
     pub const PAPER: Preset = Preset {
         hops: 2,
@@ -69,17 +72,21 @@ impl Preset {
         ..Preset::PAPER
     };
 
-    /// Links by `smp-proximity` in graphs with features.
+    /// Links by `smp-proximity` in graphs with features: a step for every fold, if that is not too large for memory.
     const PROXIMITY_WITH_FEATURES: Preset = Preset {
         width: 256,
         dropout: 0.5,
         epochs: 40,
         learning_rate: 0.004,
-        batch_size: Some(4096),
+        batch_size: Some(1 << 15),
         evaluate_every: 2,
         negatives_per_positive: 1,
         ..Preset::PROXIMITY
     };
+
+    /// The same in large graphs: narrower for the sake of memory, and shorter, since every step passes over all edges.
+    const PROXIMITY_WITH_FEATURES_OF_MANY_NODES: Preset =
+        Preset { width: 64, epochs: 15, ..Preset::PROXIMITY_WITH_FEATURES };
 
     /// Links by `smp-proximity` in dense graphs without features: pairs are many, and soon they teach the head nothing new.
     const PROXIMITY_OF_MANY_EDGES: Preset =
@@ -106,9 +113,6 @@ impl Preset {
         ..Preset::PAPER
     };
 
-    /// Nodes from which `smp-gated` is narrower, for the sake of memory.
-    const MANY_NODES: usize = 100_000;
-
     /// Classes by `smp-gated` in a graph of some size: the signal takes as much memory in a large one as in a small one.
     fn gated(nodes: usize) -> Preset {
         let widest = Preset::GATED.signal_dim;
@@ -123,7 +127,10 @@ impl Preset {
     pub fn of(model: &str, dimensions: Dimensions) -> Result<Preset> {
         let row = catalog::find(model)?;
         Ok(match row.name {
-            "smp-proximity" if dimensions.features > 0 => Preset::PROXIMITY_WITH_FEATURES,
+            "smp-proximity" if dimensions.features > 0 => match dimensions.nodes {
+                ..Preset::MANY_NODES => Preset::PROXIMITY_WITH_FEATURES,
+                _ => Preset::PROXIMITY_WITH_FEATURES_OF_MANY_NODES,
+            },
             "smp-proximity" if dimensions.edges >= Preset::EDGES_PER_NODE * dimensions.nodes => {
                 let is_small = dimensions.nodes <= Preset::MAX_RECONSTRUCTED;
                 let reconstruction = if is_small { Reconstruction::Ridge } else { Reconstruction::None };
