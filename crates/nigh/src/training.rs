@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::dataset::{Features, FixedSplit, Sample};
     use crate::linalg::Matrix;
-    use crate::task::{SplitChoice, Task};
+    use crate::task::{EvaluationNegatives, SplitChoice, Task};
     use crate::train::NodeFeatures;
 
     fn with_features() -> Dataset {
@@ -156,6 +156,30 @@ mod tests {
         assert!(wrong(config("similarities"), &plain).contains("has no similarities on these data"));
         let linear = Config { model: "smp-linear".into(), ..config("degrees") };
         assert!(wrong(linear, &dataset).contains("smp-linear has no sources of pairs"));
+    }
+
+    #[test]
+    fn a_run_says_what_the_cosines_of_its_vectors_are_worth_on_test_pairs() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let run = |model: &str, settings: Config| {
+            let config = Config { model: model.into(), epochs: 5.into(), repeats: 1, ..settings };
+            let trained = Training::new(&dataset, config).unwrap().run().unwrap();
+            trained.summary.repeats[0].clone()
+        };
+        // Its score is the cosine.
+        let linear = run("smp-linear", Config::default());
+        assert_eq!((linear.vectors_auc, linear.agreement), (Some(linear.test), None));
+        let proximity = run("smp-proximity", Config::default());
+        assert!(proximity.agreement.unwrap() > 0.5 && proximity.vectors_auc.unwrap() > 0.8, "{proximity:?}");
+        assert_ne!(proximity.vectors_auc, Some(proximity.test));
+        assert_eq!(run("katz", Config::default()).vectors_auc, None);
+        let heart = Config { evaluation_negatives: EvaluationNegatives::Heart.into(), ..Config::default() };
+        assert_eq!(run("smp-linear", heart).vectors_auc, None);
+        // Runs of earlier versions have no such figure.
+        let written = serde_json::to_string(&linear).unwrap();
+        let before = written.replace(&format!(",\"vectors_auc\":{}", linear.test), "");
+        assert_ne!(before, written);
+        assert_eq!(serde_json::from_str::<crate::Run>(&before).unwrap().vectors_auc, None);
     }
 
     #[test]

@@ -164,7 +164,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
             json!({
                 "seed": run.seed, "test": run.test, "valid": run.valid, "best_epoch": run.best_epoch,
                 "split": run.split, "connected": run.connected, "few_negatives": run.few_negatives,
-                "agreement": run.agreement,
+                "vectors_auc": run.vectors_auc, "agreement": run.agreement,
             })
         })
         .collect();
@@ -229,10 +229,17 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
     let agreements: Vec<f64> = summary.repeats.iter().filter_map(|run| run.agreement).collect();
     let agreement = match agreements.is_empty() {
         true => String::new(),
-        false => format!(
-            "vectors of `nigh embed`: the rank correlation of their cosines and the scores of test pairs is {:.2}\n",
-            mean_and_std(&agreements).0
-        ),
+        false => {
+            let aucs: Vec<f64> = summary.repeats.iter().filter_map(|run| run.vectors_auc).collect();
+            let auc = match aucs.is_empty() {
+                true => String::new(),
+                false => format!(", whose AUC by these cosines alone is {} %", percent(mean_and_std(&aucs).0)),
+            };
+            format!(
+                "vectors of `nigh embed`: the rank correlation of their cosines and the scores is {:.2} on test pairs{auc}\n",
+                mean_and_std(&agreements).0
+            )
+        }
     };
     format!(
         "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}{proximities}\n\

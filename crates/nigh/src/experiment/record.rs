@@ -37,6 +37,12 @@ pub struct Record {
     pub config: Config,
     /// The learning curve.
     pub curve: Curve,
+    /// AUC of the cosines of vectors alone: [`crate::Run::vectors_auc`]. Records of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vectors_auc: Option<f64>,
+    /// Their rank correlation with the scores: [`crate::Run::agreement`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<f64>,
 }
 
 /// The evaluations of a training, every `every` epochs and at the end, to four decimals. The first epoch is left out.

@@ -71,6 +71,8 @@ pub fn measure(
         threads: rayon::current_num_threads(),
         version: version.to_string(),
         curve: Curve::of(config.evaluate_every, &run.curve),
+        vectors_auc: run.vectors_auc,
+        agreement: run.agreement,
         config: Config { model: cell.config.model.clone(), ..config.into() },
     })
 }
@@ -103,6 +105,7 @@ fn guess(dataset: &Dataset, config: &Resolved) -> Result<Run> {
         curve: Vec::new(),
         connected: None,
         few_negatives: None,
+        vectors_auc: None,
         agreement: None,
     })
 }

@@ -38,7 +38,7 @@ use crate::source::{Proximities, estimate};
 use crate::task::{ConnectedPairs, EvaluationPairs, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
 use node_objective::NodeObjective;
-use objective::Objective;
+use objective::{CosinesOfVectors, Objective};
 use pair_objective::PairObjective;
 use pool::on_the_pool;
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,10 @@ pub struct Run {
     /// counts as a hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub few_negatives: Option<usize>,
+    /// Tasks about pairs: AUC of the cosines of vectors alone on test pairs, where the model has vectors and positives are ranked
+    /// among all negatives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vectors_auc: Option<f64>,
     /// Rank correlation of the cosines of vectors and the model's scores on test pairs, where vectors are not all that the model
     /// scores by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,7 +185,7 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
         let aside = Instant::now();
         finished.run.few_negatives = few_negatives;
         finished.run.connected = test.map(|test| test.measure(job, &finished)).transpose()?.flatten();
-        not_training += aside.elapsed();
+        not_training += aside.elapsed() + finished.not_training;
         observer.repeat(&finished.run);
         epochs_run += finished.epochs_run;
         ended.push(finished.run, finished.weights);
@@ -228,6 +232,8 @@ struct FinishedRepeat {
     /// Of its best epoch.
     weights: Vec<Matrix>,
     epochs_run: usize,
+    /// Time after the last epoch.
+    not_training: Duration,
     /// Whether the observer stopped it.
     flow: ControlFlow<()>,
 }
@@ -249,11 +255,13 @@ fn fit_repeat<O: Objective>(
             writer.save_if_due(ended, &trainer.snapshot())?;
         }
     }
-    let (best, curve, agreement) = trainer.finish()?;
+    let aside = Instant::now();
+    let (best, curve, CosinesOfVectors { auc: vectors_auc, agreement }) = trainer.finish()?;
+    let not_training = aside.elapsed();
     let Best { epoch: best_epoch, valid, test, weights } = best;
-    let run =
-        Run { seed, test, valid, best_epoch, split: digest, curve, connected: None, few_negatives: None, agreement };
-    Ok(FinishedRepeat { run, weights, epochs_run, flow })
+    let (connected, few_negatives, split) = (None, None, digest);
+    let run = Run { seed, test, valid, best_epoch, split, curve, connected, few_negatives, vectors_auc, agreement };
+    Ok(FinishedRepeat { run, weights, epochs_run, not_training, flow })
 }
 
 /// The fewest negatives that a positive of validation or test is ranked among, if Hits@K needs more.

@@ -22,6 +22,15 @@ pub(super) struct Step {
     pub draw: u64,
 }
 
+/// What the cosines of vectors are worth on test pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct CosinesOfVectors {
+    /// AUC of the cosines alone, if the model has vectors.
+    pub auc: Option<f64>,
+    /// Rank correlation with the scores of the model, where it scores by more than its vectors.
+    pub agreement: Option<f64>,
+}
+
 pub(super) trait Objective: Sized {
     /// What training parts ask.
     type Training: Question;
@@ -46,11 +55,15 @@ pub(super) trait Objective: Sized {
         None
     }
 
-    /// What the model learns from its answers on the validation parts, once it is trained. Returns how well the cosines of its
-    /// vectors agree with its answers on the test, if it has such vectors.
-    fn finish(model: &mut Model, parts: &Parts<Self::Training, Self::Evaluation>, draw: u64) -> Result<Option<f64>> {
+    /// What the model learns from its answers on the validation parts, once it is trained. Returns what the cosines of its
+    /// vectors are worth on the test.
+    fn finish(
+        model: &mut Model,
+        parts: &Parts<Self::Training, Self::Evaluation>,
+        draw: u64,
+    ) -> Result<CosinesOfVectors> {
         let _ = (model, parts, draw);
-        Ok(None)
+        Ok(CosinesOfVectors::default())
     }
 
     /// Other training parts than before.

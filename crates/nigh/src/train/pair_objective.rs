@@ -1,7 +1,7 @@
 //! The scores of pairs: a decoder and binary cross-entropy.
 
 use super::batch_nodes::BatchNodes;
-use super::objective::{Masked, Objective, PartName, Step, check_finite};
+use super::objective::{CosinesOfVectors, Masked, Objective, PartName, Step, check_finite};
 use super::pair_table::PairTable;
 use super::resolve::FitSettings;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::model::decoder::PairDecoder;
 use crate::model::{Model, Recording};
 use crate::ops::pairs::{Scale, scores as pair_scores};
 use crate::seeds::{Purpose, Seeds};
-use crate::task::{EvaluationPairs, PairParts, Part, TrainingPairs, mask};
+use crate::task::{EvaluationPairs, PairParts, Part, Ranking, TrainingPairs, mask};
 use std::collections::HashMap;
 
 /// A decoder, its loss and its metric.
@@ -112,6 +112,33 @@ fn some_pairs(question: &EvaluationPairs) -> Vec<[u32; 2]> {
     [&question.positive[..count], negative].concat()
 }
 
+/// AUC of the cosines of vectors, as a mean over parts; `None` for a model without vectors, and where each positive has negatives
+/// of its own. `first` are the vectors of the first part, if they are known.
+fn vectors_auc(
+    model: &Model,
+    parts: &[Part<EvaluationPairs>],
+    draw: u64,
+    mut first: Option<Matrix>,
+) -> Result<Option<f64>> {
+    let has_vectors = model.architecture().knows_pairs() || model.representation_width() > 0;
+    if !has_vectors || parts.iter().any(|part| part.question.ranking != Ranking::Pooled) {
+        return Ok(None);
+    }
+    let of_part = |part: &Part<EvaluationPairs>| {
+        let vectors = first.take().unwrap_or_else(|| {
+            let h = model.represent(&part.view, draw);
+            if model.architecture().knows_pairs() { model.vectors(&part.view, &h) } else { h }
+        });
+        part.question.measure(PairMetric::Auc, |pairs| {
+            let mut cosines = Vec::new();
+            pair_scores(&vectors, pairs, Scale::Unit, &mut cosines);
+            Ok(cosines)
+        })
+    };
+    let figures = parts.iter().map(of_part).collect::<Result<Vec<f64>>>()?;
+    Ok((!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64))
+}
+
 fn decoder_of(model: &Model) -> Result<PairDecoder> {
     PairDecoder::new(model).ok_or(Error::WrongTask { task: "node-classification", wanted: "scores for pairs" })
 }
@@ -161,9 +188,9 @@ impl Objective for PairObjective {
         mask(parts, fit.masking, fit.asked_pairs, seeds, epoch as u64)
     }
 
-    fn finish(model: &mut Model, parts: &PairParts, draw: u64) -> Result<Option<f64>> {
+    fn finish(model: &mut Model, parts: &PairParts, draw: u64) -> Result<CosinesOfVectors> {
         if model.num_pair_scalars() == 0 {
-            return Ok(None);
+            return Ok(CosinesOfVectors { auc: vectors_auc(model, parts.test(), draw, None)?, agreement: None });
         }
         let mut decoder = decoder_of(model)?;
         let mut answers = |model: &Model, part: &Part<EvaluationPairs>| {
@@ -177,8 +204,10 @@ impl Objective for PairObjective {
         let test = &parts.test()[0];
         let (pairs, h, scores) = answers(model, test);
         let mut cosines = Vec::new();
-        pair_scores(&model.vectors(&test.view, &h), &pairs, Scale::Unit, &mut cosines);
-        Ok(rank_correlation(&cosines, &scores))
+        let vectors = model.vectors(&test.view, &h);
+        pair_scores(&vectors, &pairs, Scale::Unit, &mut cosines);
+        let auc = vectors_auc(model, parts.test(), draw, Some(vectors))?;
+        Ok(CosinesOfVectors { auc, agreement: rank_correlation(&cosines, &scores) })
     }
 
     fn replace_parts(&mut self, train: &[Part<TrainingPairs>], model: &Model, epoch: usize) {

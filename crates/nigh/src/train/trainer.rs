@@ -1,6 +1,6 @@
 //! One repeat: the loop over epochs and steps, readable top to bottom.
 
-use super::objective::{Objective, Step};
+use super::objective::{CosinesOfVectors, Objective, Step};
 use super::observer::Observer;
 use super::reordered::reorder;
 use super::resolve::FitSettings;
@@ -234,14 +234,14 @@ impl<O: Objective> Trainer<O> {
         }
     }
 
-    /// The best epoch, every evaluation, and how well the cosines of vectors agree with answers.
-    pub fn finish(self) -> Result<(Best, Vec<Evaluation>, Option<f64>)> {
+    /// The best epoch, every evaluation, and what the cosines of vectors are worth.
+    pub fn finish(self) -> Result<(Best, Vec<Evaluation>, CosinesOfVectors)> {
         let Trainer { mut model, parts, curve, best, .. } = self;
         let mut best = best.expect("the first epoch is always evaluated");
         model.weights.set_values(best.weights);
-        let agreement = O::finish(&mut model, &parts, best.epoch as u64)?;
+        let cosines = O::finish(&mut model, &parts, best.epoch as u64)?;
         best.weights = model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
-        Ok((best, curve, agreement))
+        Ok((best, curve, cosines))
     }
 }
 
