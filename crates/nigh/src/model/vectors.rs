@@ -14,13 +14,22 @@ const BLOCKS: &str = "vectors/blocks";
 /// Columns of a block of walks or features: the deviation of an estimated cosine is one over the root of it.
 const COLUMNS: usize = 64;
 
-/// `Ã^a E` for `a = 1..=3`, and `Ã^k X` for `k = 0..=2`.
-const HOPS: usize = 3;
+/// `a` of the blocks `Ã^a E`. The last says in which part of a graph of large diameter a node is.
+const WALKS: [usize; 4] = [1, 2, 3, 8];
 
-/// Declares the weights of blocks: `Ã E`, `Ã² E`, `Ã³ E`; with features `X`, `Ã X`, `Ã² X`; and `H`.
+/// Blocks `Ã^k X`, `k = 0..=2`, if there are features.
+const FEATURES: usize = 3;
+
+/// Where the blocks are, by kind: walks, features, `H`, and two of degrees.
+const FIRST_OF_FEATURES: usize = WALKS.len();
+const REPRESENTATION: usize = FIRST_OF_FEATURES + FEATURES;
+const FIRST_OF_DEGREES: usize = REPRESENTATION + 1;
+const COUNT: usize = FIRST_OF_DEGREES + 2;
+
+/// Declares the weights of blocks.
 pub(super) fn declare(sources: &[PairSource], weights: &mut WeightAccess<'_>) {
     if !sources.is_empty() {
-        weights.frozen(BLOCKS, [1, 2 * HOPS + 1]);
+        weights.frozen(BLOCKS, [1, COUNT]);
     }
 }
 
@@ -50,7 +59,7 @@ impl Model {
         // Where no block agrees with the scores, the shortest walks are as good as any.
         let weight = |block: usize| match total > 0.0 {
             true => (fitted[block] / total) as f32,
-            false => f32::from(u8::from(block < HOPS)) / HOPS as f32,
+            false => f32::from(u8::from(block < WALKS.len())) / WALKS.len() as f32,
         };
         let values = (0..blocks.len()).map(weight).collect();
         self.weights.named(BLOCKS).expect("declared with the sources of pairs").value =
@@ -60,27 +69,47 @@ impl Model {
     /// Rows of length one; `None` for what the model does not have or nobody wants.
     fn blocks(&self, view: &View, h: &Matrix, wanted: impl Fn(usize) -> bool) -> Vec<Option<Matrix>> {
         let n = view.graph().num_nodes();
-        let mut blocks: Vec<Option<Matrix>> = vec![None; 2 * HOPS + 1];
+        let mut blocks: Vec<Option<Matrix>> = vec![None; COUNT];
         let stream = self.seeds().stream(Purpose::Signal, &[view.graph]);
-        let mut walks = self.shape().signal.matrix(stream, &view.addresses, 0..COLUMNS, 1.0);
-        for (hop, block) in blocks[..HOPS].iter_mut().enumerate() {
+        let signal = |columns| self.shape().signal.matrix(stream, &view.addresses, columns, 1.0);
+        let (mut walks, mut hops) = (signal(0..COLUMNS), 0);
+        for (at, &length) in WALKS.iter().enumerate().filter(|(at, _)| wanted(*at)) {
             // Ã, which lets a walk stay: without that, neighbours in a graph without triangles have nothing in common.
-            walks = view.operator.propagate(walks, 1);
-            *block = wanted(hop).then(|| unit_rows(&walks));
+            walks = view.operator.propagate(walks, length - hops);
+            hops = length;
+            blocks[at] = Some(unit_rows(&walks));
         }
         if let Some(features) = self.compared_features(view) {
             let columns = features.cols().min(COLUMNS);
             let mut x = Matrix::from_fn(n, columns, |node, column| features.row(node)[column]);
-            for hop in 0..HOPS {
-                blocks[HOPS + hop] = wanted(HOPS + hop).then(|| unit_rows(&x));
+            for block in FIRST_OF_FEATURES..REPRESENTATION {
+                blocks[block] = wanted(block).then(|| unit_rows(&x));
                 x = view.operator.propagate(x, 1);
             }
         }
-        if h.cols() > 0 && wanted(2 * HOPS) {
-            blocks[2 * HOPS] = Some(unit_rows(h));
+        if h.cols() > 0 && wanted(REPRESENTATION) {
+            blocks[REPRESENTATION] = Some(unit_rows(h));
+        }
+        let directions = unit_rows(&signal(COLUMNS..2 * COLUMNS - 1));
+        let share = |node: usize| 1.0 - 1.0 / (1.0 + (view.graph().degree(node) as f32).ln_1p());
+        let shares: [&dyn Fn(usize) -> f32; 2] = [&share, &|node| 1.0 - share(node)];
+        for (block, share) in (FIRST_OF_DEGREES..).zip(shares).filter(|(block, _)| wanted(*block)) {
+            blocks[block] = Some(products(&directions, share));
         }
         blocks
     }
+}
+
+/// Rows `[b_i, sqrt(1 - b_i²) e_i]` with directions `e_i` that have nothing in common: their inner products are about `b_i b_j`.
+fn products(directions: &Matrix, share: &dyn Fn(usize) -> f32) -> Matrix {
+    let mut rows = Matrix::zeros(directions.rows(), directions.cols() + 1);
+    for node in 0..rows.rows() {
+        let (b, row) = (share(node), rows.row_mut(node));
+        row[0] = b;
+        let rest = (1.0 - b * b).max(0.0).sqrt();
+        row[1..].iter_mut().zip(directions.row(node)).for_each(|(x, e)| *x = rest * e);
+    }
+    rows
 }
 
 /// Blocks of columns, each with its factor.
@@ -144,5 +173,20 @@ mod tests {
         let (x, y): (Vec<Vec<f64>>, Vec<f64>) = (0..4_000).map(&mut row).unzip();
         let w = non_negative_fit(&x, &y);
         assert!((w[0] - 0.3).abs() < 0.05 && (w[1] - 0.6).abs() < 0.05 && w[2] == 0.0, "{w:?}");
+    }
+
+    #[test]
+    fn cosines_of_degrees_are_products_of_shares() {
+        let stream = Seeds::new(3).stream(Purpose::Signal, &[0]);
+        let nodes: Vec<u32> = (0..200).collect();
+        let e = unit_rows(&crate::source::Signal::Gaussian.matrix(stream, &nodes, 0..COLUMNS - 1, 1.0));
+        let share = |node: usize| (node % 10) as f32 / 10.0;
+        let rows = products(&e, &share);
+        for i in 0..200 {
+            assert!((dot(rows.row(i), rows.row(i)) - 1.0).abs() < 1e-5);
+            let error = |j: usize| f64::from(dot(rows.row(i), rows.row(j)) - share(i) * share(j)).powi(2);
+            let mean = (0..200).filter(|&j| j != i).map(error).sum::<f64>() / 199.0;
+            assert!(mean.sqrt() < 1.5 / (COLUMNS as f64).sqrt(), "{mean}");
+        }
     }
 }
