@@ -250,7 +250,7 @@ fn fit_repeat<O: Objective>(
         }
     }
     let (best, curve, agreement) = trainer.finish()?;
-    let Best { epoch: best_epoch, valid, test, weights } = best;
+    let Best { epoch: best_epoch, valid, test, weights, .. } = best;
     let run =
         Run { seed, test, valid, best_epoch, split: digest, curve, connected: None, few_negatives: None, agreement };
     Ok(FinishedRepeat { run, weights, epochs_run, flow })
