@@ -54,8 +54,9 @@ fn log_probabilities(scores: &[f32], logs: &mut [f32]) {
 /// Weights of the branches for nodes whose classes are known: a row of scores per node, those of all `branches` side by side.
 ///
 /// The best branch alone has weight one. Others join it one by one, the most useful first, as long as the accuracy rises by more than half
-/// a standard error; the weights of those that joined minimise the negative log-likelihood, with a pull to the best branch alone.
-pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize) -> Vec<f32> {
+/// a standard error; the weights of those that joined minimise the negative log-likelihood, with a pull to the best branch alone. Returned
+/// with the mean log-likelihood that they give.
+pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize) -> (Vec<f32>, f64) {
     let nodes = Nodes::new(scores, labels, branches);
     let alone = |branch: usize| {
         let weights: Vec<f64> = (0..branches).map(|other| f64::from(u8::from(other == branch))).collect();
@@ -80,7 +81,7 @@ pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize) -> Vec<f32> 
         taken.push(next.0);
         (found, weights) = (next.1, next.2);
     }
-    weights.iter().map(|&weight| weight as f32).collect()
+    (weights.iter().map(|&weight| weight as f32).collect(), -found.loss / nodes.count as f64)
 }
 
 /// How well weights do.
@@ -192,18 +193,24 @@ mod tests {
     #[test]
     fn a_branch_that_adds_nothing_has_no_weight() {
         let (scores, labels) = scores(&[0.0, 0.8, 0.0], 300);
-        assert_eq!(fit(&scores, &labels, 3), [0.0, 1.0, 0.0]);
+        assert_eq!(fit(&scores, &labels, 3).0, [0.0, 1.0, 0.0]);
     }
 
     #[test]
     fn branches_that_know_different_things_are_combined() {
         let (scores, labels) = scores(&[0.5, 0.5, 0.5, 0.0], 600);
-        let weights = fit(&scores, &labels, 4);
+        let (weights, likelihood) = fit(&scores, &labels, 4);
         assert!(weights[..3].iter().all(|&weight| weight > 0.2) && weights[3] == 0.0, "{weights:?}");
         let mut answer = Matrix::default();
         combine(&scores, &weights, &mut answer);
         let right = |matrix: &Matrix| (0..600).filter(|&i| most_likely(&matrix.row(i)[..3]) == labels[i]).count();
         assert!(right(&answer) > right(&scores) + 60, "{} {}", right(&answer), right(&scores));
+        let mut logs = [0.0; 3];
+        let log = |node: usize| {
+            log_probabilities(answer.row(node), &mut logs);
+            f64::from(logs[labels[node] as usize])
+        };
+        assert!((likelihood - (0..600).map(log).sum::<f64>() / 600.0).abs() < 1e-6, "{likelihood}");
     }
 
     #[test]

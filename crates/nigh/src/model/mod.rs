@@ -308,12 +308,13 @@ impl Model {
         self.weights.get(gate::GATE).map(|gate| gate.value.cols())
     }
 
-    /// Fits the weights of the branches to nodes whose classes are known: a row of the branches' scores per node.
-    pub(crate) fn fit_gate(&mut self, scores: &Matrix, labels: &[u32]) {
-        if let Some(branches) = self.gated_branches() {
-            let weights = gate::fit(scores, labels, branches);
-            self.weights.named(gate::GATE).expect("it was found").value = Matrix::from_data(1, branches, weights);
-        }
+    /// Fits the weights of the branches to nodes whose classes are known: a row of the branches' scores per node. Returns the mean
+    /// log-likelihood of the classes, if there are such branches.
+    pub(crate) fn fit_gate(&mut self, scores: &Matrix, labels: &[u32]) -> Option<f64> {
+        let branches = self.gated_branches()?;
+        let (weights, likelihood) = gate::fit(scores, labels, branches);
+        self.weights.named(gate::GATE).expect("it was found").value = Matrix::from_data(1, branches, weights);
+        Some(likelihood)
     }
 
     /// How many numbers are known of a pair.

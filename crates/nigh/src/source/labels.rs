@@ -16,6 +16,9 @@ const STEPS: usize = 24;
 /// Ways in which the labels around a node are summed up.
 pub const SUMMARIES: usize = DISTANCES + RESTARTS.len();
 
+/// The summary that is label propagation: PageRank with restart 0.1.
+pub const PROPAGATION: usize = DISTANCES + 1;
+
 /// Training nodes are hidden together in this many folds: each sees the labels of the other folds.
 const FOLDS: u32 = 10;
 
@@ -25,8 +28,8 @@ const SMOOTHING: f64 = 0.1;
 /// Probabilities below are as good as zero.
 const LEAST: f32 = 1e-6;
 
-/// For every node and summary `s` of the labels around it, `ln(p_s(c) / p(c))` for each class `c`: how much more likely `c` is here
-/// than among all training nodes, smoothed. `N x (SUMMARIES * classes)`, the classes of a summary side by side.
+/// For every node and summary `s` of the labels around it, `ln(C p_s(c))` for each of `C` classes `c`: how much more likely `c` is here
+/// than by a blind guess, where `p_s` is smoothed by the shares of the classes among training nodes. `N x (SUMMARIES * classes)`, the classes of a summary side by side.
 ///
 /// With `P = D^-1 A` and `Y` the classes of the training nodes, the summaries are `P^k Y` for distances `k = 1..4`, and
 /// `Σ_{k ≥ 1} α (1 - α)^k P^k Y` for restart probabilities `α`. A training node is in one of ten folds, by its address, and its row
@@ -71,7 +74,7 @@ pub fn label_rows(
                 let out = &mut rows.row_mut(node as usize)[at * classes..][..classes];
                 for ((out, &weight), &prior) in out.iter_mut().zip(around).zip(&prior) {
                     let p = if total > 0.0 { (weight + smoothing * prior) / total } else { prior };
-                    *out = ((p + LEAST) / (prior + LEAST)).ln();
+                    *out = (classes as f32 * (p + LEAST)).ln();
                 }
             }
         }

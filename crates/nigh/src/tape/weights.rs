@@ -16,6 +16,13 @@ pub enum Init {
         /// Each entry.
         value: f32,
     },
+    /// One value in a column and zero elsewhere, as shares that start with one of several.
+    Column {
+        /// Which column.
+        column: usize,
+        /// Its entries.
+        value: f32,
+    },
     /// Uniform in `±bound`.
     Uniform {
         /// The largest magnitude.
@@ -46,6 +53,7 @@ impl Init {
         match self {
             Init::Zeros => Init::Zeros,
             Init::Constant { value } => Init::Constant { value: factor * value },
+            Init::Column { column, value } => Init::Column { column, value: factor * value },
             Init::Uniform { bound } => Init::Uniform { bound: factor * bound },
             Init::Orthogonal { scale } => Init::Orthogonal { scale: factor * scale },
         }
@@ -116,6 +124,7 @@ impl Weights {
         let value = match init {
             Init::Zeros => Matrix::zeros(rows, cols),
             Init::Constant { value } => Matrix::from_fn(rows, cols, |_, _| value),
+            Init::Column { column, value } => Matrix::from_fn(rows, cols, |_, c| if c == column { value } else { 0.0 }),
             Init::Uniform { bound } => Matrix::from_fn(rows, cols, |_, _| (2.0 * rng.unit() - 1.0) * bound),
             Init::Orthogonal { scale } => orthogonal([rows, cols], scale, stream),
         };

@@ -51,6 +51,8 @@ struct Current {
     epoch: usize,
     steps: u64,
     best: Option<Evaluation>,
+    /// What the best epoch was chosen by.
+    best_worth: Option<f64>,
     curve: Vec<Evaluation>,
 }
 
@@ -122,6 +124,7 @@ impl CheckpointWriter<'_> {
                 epoch: current.epoch,
                 steps: current.adam.steps,
                 best: best.map(|best| Evaluation { epoch: best.epoch, loss: 0.0, valid: best.valid, test: best.test }),
+                best_worth: best.map(|best| best.worth),
                 curve: current.curve.to_vec(),
             }
         });
@@ -171,8 +174,9 @@ impl CheckpointWriter<'_> {
         ended.runs = header.runs;
         let Some(current) = header.current else { return Ok(None) };
         let best = match current.best {
-            Some(best) => {
-                Some(Best { epoch: best.epoch, valid: best.valid, test: best.test, weights: checked("best")? })
+            Some(Evaluation { epoch, valid, test, .. }) => {
+                let worth = current.best_worth.unwrap_or(valid);
+                Some(Best { epoch, valid, test, worth, weights: checked("best")? })
             }
             None => None,
         };

@@ -258,7 +258,7 @@ fn fit_repeat<O: Objective>(
     let aside = Instant::now();
     let (best, curve, CosinesOfVectors { auc: vectors_auc, agreement }) = trainer.finish()?;
     let not_training = aside.elapsed();
-    let Best { epoch: best_epoch, valid, test, weights } = best;
+    let Best { epoch: best_epoch, valid, test, weights, .. } = best;
     let (connected, few_negatives, split) = (None, None, digest);
     let run = Run { seed, test, valid, best_epoch, split, curve, connected, few_negatives, vectors_auc, agreement };
     Ok(FinishedRepeat { run, weights, epochs_run, not_training, flow })

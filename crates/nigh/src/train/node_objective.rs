@@ -26,11 +26,13 @@ pub(super) struct NodeObjective {
     metric: ClassMetric,
     /// The branches of a gated model over each training part, recorded when it is first seen.
     branches: Vec<Option<TrainedBranches>>,
+    /// Mean log-likelihood of the validation labels by a gated model when it was last evaluated.
+    likelihood: Option<f64>,
 }
 
 impl NodeObjective {
     pub fn for_evaluation(metric: ClassMetric) -> NodeObjective {
-        NodeObjective { metric, branches: Vec::new() }
+        NodeObjective { metric, branches: Vec::new(), likelihood: None }
     }
 }
 
@@ -95,7 +97,12 @@ impl Objective for NodeObjective {
             part.question.nodes.iter().for_each(|&node| rows.extend_from_slice(scores.row(node as usize)));
             classes.extend_from_slice(&part.question.labels);
         }
-        model.fit_gate(&Matrix::from_data(classes.len(), width, rows), &classes);
+        self.likelihood = model.fit_gate(&Matrix::from_data(classes.len(), width, rows), &classes);
+    }
+
+    /// A few hundred nodes take the same accuracy in many epochs, and the highest by chance; how likely their classes are says more.
+    fn worth(&self, valid: f64) -> f64 {
+        valid + self.likelihood.unwrap_or(0.0)
     }
 
     fn metric(&mut self, _: PartName, part: &Part<LabelledNodes>, h: &Matrix, _: &Model) -> Result<f64> {
@@ -183,5 +190,17 @@ impl Agreement {
             recording.backward(model);
         }
         loss / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_epochs_of_one_accuracy_that_of_likelier_labels_is_worth_more() {
+        let judged = |likelihood| NodeObjective { likelihood, ..NodeObjective::for_evaluation(ClassMetric::Accuracy) };
+        assert!(judged(Some(-0.6)).worth(0.8) > judged(Some(-0.7)).worth(0.8));
+        assert_eq!(judged(None).worth(0.8), 0.8, "only a gated model has a likelihood to go by");
     }
 }

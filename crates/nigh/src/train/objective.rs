@@ -94,6 +94,11 @@ pub(super) trait Objective: Sized {
         let _ = (model, valid);
     }
 
+    /// What an epoch is chosen by, the larger the better, given its metric on validation.
+    fn worth(&self, valid: f64) -> f64 {
+        valid
+    }
+
     /// The metric of one part, given the representations. What does not change between epochs may be kept under its name.
     fn metric(&mut self, name: PartName, part: &Part<Self::Evaluation>, h: &Matrix, model: &Model) -> Result<f64>;
 }

@@ -103,11 +103,11 @@ impl Preset {
 
     /// Classes by `smp-gated`.
     const GATED: Preset = Preset {
-        hops: 8,
+        hops: 5,
         width: 64,
         signal_dim: 256,
         epochs: 200,
-        weight_decay: 2e-3,
+        weight_decay: 3e-3,
         decay_at: 0,
         evaluate_every: 4,
         ..Preset::PAPER

@@ -62,6 +62,8 @@ pub(super) struct Best {
     pub epoch: usize,
     pub valid: f64,
     pub test: f64,
+    /// What it was chosen by.
+    pub worth: f64,
     pub weights: Vec<Matrix>,
 }
 
@@ -184,7 +186,7 @@ impl<O: Objective> Trainer<O> {
         loss
     }
 
-    /// The metric on validation and test; keeps the weights if validation was never better.
+    /// The metric on validation and test; keeps the weights if no epoch was worth more.
     fn evaluate(&mut self, loss: f64) -> Result<Evaluation> {
         let (mut valid, mut test) = (Vec::new(), Vec::new());
         let tests: &[Part<O::Evaluation>] = self.parts.test.as_deref().unwrap_or(&[]);
@@ -216,9 +218,10 @@ impl<O: Objective> Trainer<O> {
         self.curve.push(evaluation);
         // Of equally good epochs the latest counts: with a handful of validation nodes the first perfect epoch comes long
         // before training ends.
-        if self.best.as_ref().is_none_or(|best| valid >= best.valid) {
+        let worth = self.objective.worth(valid);
+        if self.best.as_ref().is_none_or(|best| worth >= best.worth) {
             let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
-            self.best = Some(Best { epoch: self.epoch, valid, test, weights });
+            self.best = Some(Best { epoch: self.epoch, valid, test, worth, weights });
         }
         Ok(evaluation)
     }
