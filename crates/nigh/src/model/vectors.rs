@@ -37,23 +37,21 @@ impl Model {
     /// The vectors of all nodes, given their representations.
     pub(crate) fn vectors(&self, view: &View, h: &Matrix) -> Matrix {
         let weights = self.weights.get(BLOCKS).expect("declared with the sources of pairs").value.data();
-        let blocks: Vec<(f32, Matrix)> = self
-            .blocks(view, h, |block| weights[block] > 0.0)
-            .into_iter()
-            .zip(weights)
-            .filter_map(|(block, weight)| Some((weight.sqrt(), block?)))
-            .collect();
+        let mut blocks = Vec::new();
+        let take = |at: usize, block| blocks.push((weights[at].sqrt(), block));
+        self.for_blocks(view, h, |block| weights[block] > 0.0, take);
         side_by_side(&blocks, view.graph().num_nodes())
     }
 
     /// Fits the weights of blocks to the scores of pairs.
     pub(crate) fn learn_vectors(&mut self, view: &View, h: &Matrix, pairs: &[[u32; 2]], scores: &[f32]) {
-        let blocks = self.blocks(view, h, |_| true);
-        let cosine = |block: &Option<Matrix>, [i, j]: [u32; 2]| {
-            block.as_ref().map_or(0.0, |block| f64::from(dot(block.row(i as usize), block.row(j as usize))))
+        let mut rows = vec![vec![0.0; COUNT]; pairs.len()];
+        let take = |at: usize, block: Matrix| {
+            for (row, &[i, j]) in rows.iter_mut().zip(pairs) {
+                row[at] = f64::from(dot(block.row(i as usize), block.row(j as usize)));
+            }
         };
-        let rows: Vec<Vec<f64>> =
-            pairs.iter().map(|&pair| blocks.iter().map(|block| cosine(block, pair)).collect()).collect();
+        self.for_blocks(view, h, |_| true, take);
         let fitted = non_negative_fit(&rows, &crate::metric::ranks(scores));
         let total: f64 = fitted.iter().sum();
         // Where no block agrees with the scores, the shortest walks are as good as any.
@@ -61,15 +59,14 @@ impl Model {
             true => (fitted[block] / total) as f32,
             false => f32::from(u8::from(block < WALKS.len())) / WALKS.len() as f32,
         };
-        let values = (0..blocks.len()).map(weight).collect();
+        let values = (0..COUNT).map(weight).collect();
         self.weights.named(BLOCKS).expect("declared with the sources of pairs").value =
-            Matrix::from_data(1, blocks.len(), values);
+            Matrix::from_data(1, COUNT, values);
     }
 
-    /// Rows of length one; `None` for what the model does not have or nobody wants.
-    fn blocks(&self, view: &View, h: &Matrix, wanted: impl Fn(usize) -> bool) -> Vec<Option<Matrix>> {
-        let n = view.graph().num_nodes();
-        let mut blocks: Vec<Option<Matrix>> = vec![None; COUNT];
+    /// Calls `take(number, block)` for every block that the model has and somebody wants, in ascending order. Its rows have length
+    /// one. One block at a time, since each is as large as the signal.
+    fn for_blocks(&self, view: &View, h: &Matrix, wanted: impl Fn(usize) -> bool, mut take: impl FnMut(usize, Matrix)) {
         let stream = self.seeds().stream(Purpose::Signal, &[view.graph]);
         let signal = |columns| self.shape().signal.matrix(stream, &view.addresses, columns, 1.0);
         let (mut walks, mut hops) = (signal(0..COLUMNS), 0);
@@ -77,26 +74,29 @@ impl Model {
             // Ã, which lets a walk stay: without that, neighbours in a graph without triangles have nothing in common.
             walks = view.operator.propagate(walks, length - hops);
             hops = length;
-            blocks[at] = Some(unit_rows(&walks));
+            take(at, unit_rows(&walks));
         }
+        drop(walks);
         if let Some(features) = self.compared_features(view) {
             let columns = features.cols().min(COLUMNS);
-            let mut x = Matrix::from_fn(n, columns, |node, column| features.row(node)[column]);
+            let mut x = Matrix::from_fn(features.rows(), columns, |node, column| features.row(node)[column]);
+            drop(features);
             for block in FIRST_OF_FEATURES..REPRESENTATION {
-                blocks[block] = wanted(block).then(|| unit_rows(&x));
+                if wanted(block) {
+                    take(block, unit_rows(&x));
+                }
                 x = view.operator.propagate(x, 1);
             }
         }
         if h.cols() > 0 && wanted(REPRESENTATION) {
-            blocks[REPRESENTATION] = Some(unit_rows(h));
+            take(REPRESENTATION, unit_rows(h));
         }
         let directions = unit_rows(&signal(COLUMNS..2 * COLUMNS - 1));
         let share = |node: usize| 1.0 - 1.0 / (1.0 + (view.graph().degree(node) as f32).ln_1p());
         let shares: [&dyn Fn(usize) -> f32; 2] = [&share, &|node| 1.0 - share(node)];
         for (block, share) in (FIRST_OF_DEGREES..).zip(shares).filter(|(block, _)| wanted(*block)) {
-            blocks[block] = Some(products(&directions, share));
+            take(block, products(&directions, share));
         }
-        blocks
     }
 }
 

@@ -239,7 +239,9 @@ impl<O: Objective> Trainer<O> {
 
     /// The best epoch, every evaluation, and what the cosines of vectors are worth.
     pub fn finish(self) -> Result<(Best, Vec<Evaluation>, CosinesOfVectors)> {
-        let Trainer { mut model, parts, curve, best, .. } = self;
+        let Trainer { mut model, parts, curve, best, recordings, masked, objective, .. } = self;
+        // Buffers of the training, which the vectors need not wait for.
+        drop((recordings, masked, objective));
         let mut best = best.expect("the first epoch is always evaluated");
         model.weights.set_values(best.weights);
         let cosines = O::finish(&mut model, &parts, best.epoch as u64)?;
