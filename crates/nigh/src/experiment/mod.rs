@@ -59,6 +59,7 @@ const BEYOND: &[(&str, &str)] = tables! {
     "beyond-unattributed"
     "beyond-classes"
     "beyond-heart"
+    "beyond-paper"
     "beyond-ablation"
 };
 
