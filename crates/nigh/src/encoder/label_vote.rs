@@ -6,7 +6,7 @@ use crate::source::labels::{PROPAGATION, SUMMARIES};
 use crate::tape::{Init, Var};
 
 /// `Σ_s a_s Z_s + b`, where `Z_s` are the log-posteriors of the classes in one summary of the labels around a node: label propagation that learns
-/// how far to look. It starts as personalised PageRank, so that few labels to learn from do no harm. The result is a score for each class.
+/// how far to look. It starts as plain label propagation, so that few labels to learn from do no harm. The result is a score for each class.
 #[derive(Debug)]
 pub struct LabelVote;
 

@@ -296,6 +296,13 @@ mod tests {
     }
 
     #[test]
+    fn a_column_starts_at_its_value_and_the_others_at_zero() {
+        let mut weights = Weights::new(Seeds::new(0));
+        weights.declare_random("shares", [2, 3], Init::Column { column: 1, value: 0.5 }.times(4.0));
+        assert_eq!(weights.entry(0).value, Matrix::from_rows(&[[0.0, 2.0, 0.0], [0.0, 2.0, 0.0]]));
+    }
+
+    #[test]
     fn clipping_shortens_only_what_is_too_long() {
         let mut weights = Weights::new(Seeds::new(0));
         weights.declare("a", Matrix::zeros(1, 2));
