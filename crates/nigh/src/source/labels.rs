@@ -168,6 +168,7 @@ mod tests {
             }
         }
     }
+
     #[test]
     fn the_likeliest_class_is_that_of_symmetric_label_propagation() {
         // Against `Σ_k (1 - α)^k M^k L` with `M = D^-1/2 A D^-1/2`, in dense `f64`: the order of classes is the same where no prior takes part.

@@ -10,6 +10,7 @@
 //! many steps with alternating signs, so that dominant directions do not outweigh the rest. The solution follows from one
 //! inverse, `P = (M² + λ I)^-1`: `B_ij = -P_ij / P_jj` beside the diagonal. In recommendation this is known as EASE (Steck, WWW 2019).
 
+use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
 use crate::linalg::inverse::invert_positive_definite;
@@ -24,6 +25,21 @@ named! {
         None = "none",
         /// By ridge regression, with the inverse of an `N × N` matrix.
         Ridge = "ridge",
+    }
+}
+
+/// Nodes of the largest graph that can be asked for: an inverse takes 1.6 GB then, and every view has one.
+const MAX_NODES: usize = 20_000;
+
+impl Reconstruction {
+    /// Whether a graph of so many nodes can be reconstructed.
+    pub(crate) fn check(self, num_nodes: usize) -> Result<()> {
+        if self == Reconstruction::None || num_nodes <= MAX_NODES {
+            return Ok(());
+        }
+        let problem =
+            format!("the graph has {num_nodes} nodes, and above {MAX_NODES} the inverse is too large; train with none");
+        Err(Error::setting("reconstruction", self, problem))
     }
 }
 
@@ -178,6 +194,14 @@ mod tests {
                 assert!((f64::from(found) - expected).abs() < 1e-3, "{i}, {j}: {found}, {expected}");
             }
         }
+    }
+
+    #[test]
+    fn a_graph_whose_inverse_is_too_large_is_refused() {
+        assert!(Reconstruction::Ridge.check(MAX_NODES).is_ok());
+        assert!(Reconstruction::None.check(MAX_NODES + 1).is_ok());
+        let message = Reconstruction::Ridge.check(MAX_NODES + 1).unwrap_err().to_string();
+        assert!(message.contains("20001 nodes") && message.contains("none"), "{message}");
     }
 
     #[test]

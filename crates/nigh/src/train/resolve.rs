@@ -124,6 +124,7 @@ impl Config {
                 SameLabelPairs::Sampled
             }),
         };
+        dataset.samples.iter().try_for_each(|sample| choices.reconstruction.check(sample.graph.num_nodes()))?;
         let learns = architecture.learns(!self.task.is_about_pairs(), decoder);
         let mut resolved = self.with(choices);
         if !learns {

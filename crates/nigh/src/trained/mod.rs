@@ -216,6 +216,7 @@ impl Trained {
         if self.config.task.uses_features() && architecture.uses(Source::Features) && expected != got {
             return Err(Error::FeatureCount { dataset: dataset.name.clone(), expected, got });
         }
+        dataset.samples.iter().try_for_each(|sample| self.config.reconstruction.check(sample.graph.num_nodes()))?;
         let (mut aligned, num_known) = dataset.aligned(&self.ids)?;
         if self.config.task.uses_features() && architecture.uses(Source::Features) {
             aligned = aligned.with_features(&self.summary.feature_names)?;
