@@ -10,7 +10,7 @@ use nigh::experiment::Peak;
 use nigh::model::PairSource;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::train::mean_and_std;
-use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Proximities, Storage, Trained, Training};
+use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Proximities, Reconstruction, Storage, Trained, Training};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -213,8 +213,12 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
             percent(figure.negatives),
         ),
     };
-    let counts_walks = config.decoder == Decoder::Proximity && !config.without.leaves_out(PairSource::Walks);
-    let proximities = match (counts_walks, config.proximities, summary.proximity_error) {
+    let knows = |source| config.decoder == Decoder::Proximity && !config.without.leaves_out(source);
+    let reconstruction = match knows(PairSource::Reconstruction) && config.reconstruction == Reconstruction::Ridge {
+        true => "reconstruction: the edges of each node from those of all others, by ridge regression\n",
+        false => "",
+    };
+    let proximities = match (knows(PairSource::Walks), config.proximities, summary.proximity_error) {
         (false, ..) => String::new(),
         (_, Proximities::Exact, _) => {
             "walk proximities: exact, since counting walks says that they are few\n".to_string()
@@ -242,7 +246,7 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
         }
     };
     format!(
-        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}{proximities}\n\
+        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}{proximities}{reconstruction}\n\
          {table}\n{} {} ± {} %\n{connected}{agreement}",
         config.model,
         dataset.name,
