@@ -9,9 +9,6 @@ pub(crate) const GATE: &str = "head/gate";
 /// How strongly weights are drawn to those of the best branch alone.
 const PULL: f64 = 0.05;
 
-/// A further branch has to raise the accuracy by more than this many standard errors.
-const STANDARD_ERRORS: f64 = 0.5;
-
 /// Validation nodes that the weights are fitted to, at most: a handful of weights needs no more.
 const MOST_NODES: usize = 5_000;
 
@@ -53,29 +50,28 @@ fn log_probabilities(scores: &[f32], logs: &mut [f32]) {
 
 /// Weights of the branches for nodes whose classes are known: a row of scores per node, those of all `branches` side by side.
 ///
-/// The best branch alone has weight one. Others join it one by one, the most useful first, as long as the accuracy rises by more than half
-/// a standard error; the weights of those that joined minimise the negative log-likelihood, with a pull to the best branch alone. Returned
-/// with the mean log-likelihood that they give.
-pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize) -> (Vec<f32>, f64) {
+/// The first branch is the best one, or the `simplest` if the best is no better than that by more than a standard error; it alone has weight one.
+/// Others join it one by one, the most useful first, as long as the accuracy rises by more than a standard error; the weights of those
+/// that joined minimise the negative log-likelihood, with a pull to the first branch alone. Returned with the mean log-likelihood that they give.
+pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize, simplest: Option<usize>) -> (Vec<f32>, f64) {
     let nodes = Nodes::new(scores, labels, branches);
     let alone = |branch: usize| {
         let weights: Vec<f64> = (0..branches).map(|other| f64::from(u8::from(other == branch))).collect();
         nodes.judge(&weights)
     };
-    let first: Vec<Judgement> = (0..branches).map(alone).collect();
-    let best = (1..branches).fold(0, |best, at| if first[at].is_better_than(&first[best]) { at } else { best });
-    let mut taken = vec![best];
-    let (mut weights, mut found) = (vec![0.0; branches], first[best]);
-    weights[best] = 1.0;
-    let accuracy = found.right as f64 / nodes.count as f64;
-    let least = STANDARD_ERRORS * (accuracy * (1.0 - accuracy) * nodes.count as f64).sqrt();
+    let judged: Vec<Judgement> = (0..branches).map(alone).collect();
+    let best = (1..branches).fold(0, |best, at| if judged[at].is_better_than(&judged[best]) { at } else { best });
+    let first = simplest.filter(|&at| !nodes.is_clearly_better(&judged[best], &judged[at])).unwrap_or(best);
+    let mut taken = vec![first];
+    let (mut weights, mut found) = (vec![0.0; branches], judged[first]);
+    weights[first] = 1.0;
     while taken.len() < branches {
         let tried = (0..branches).filter(|branch| !taken.contains(branch)).map(|branch| {
-            let weights = nodes.minimise(&[&taken[..], &[branch]].concat(), best);
+            let weights = nodes.minimise(&[&taken[..], &[branch]].concat(), first);
             (branch, nodes.judge(&weights), weights)
         });
         let Some(next) = tried.reduce(|a, b| if b.1.is_better_than(&a.1) { b } else { a }) else { break };
-        if next.1.right as f64 <= found.right as f64 + least {
+        if !nodes.is_clearly_better(&next.1, &found) {
             break;
         }
         taken.push(next.0);
@@ -141,10 +137,17 @@ impl Nodes {
         Judgement { right, loss }
     }
 
+    /// Whether one gets more nodes right than another by more than a standard error of the other's count: a difference that few hundred nodes show
+    /// by chance is none.
+    fn is_clearly_better(&self, one: &Judgement, other: &Judgement) -> bool {
+        let (right, count) = (other.right as f64, self.count as f64);
+        one.right as f64 > right + (right * (1.0 - right / count)).sqrt()
+    }
+
     /// The weights of some branches that minimise mean loss and pull; a convex problem, solved one weight after the other.
-    fn minimise(&self, taken: &[usize], best: usize) -> Vec<f64> {
+    fn minimise(&self, taken: &[usize], first: usize) -> Vec<f64> {
         let mut weights = vec![0.0; self.branches];
-        weights[best] = 1.0;
+        weights[first] = 1.0;
         let (mut sum, mut p) = (vec![0.0; self.classes], vec![0.0; self.classes]);
         for _ in 0..ROUNDS {
             for &branch in taken {
@@ -160,7 +163,7 @@ impl Nodes {
                     slope += mean - f64::from(logs[self.labels[node] as usize]);
                     curvature += moment(2) - mean * mean;
                 }
-                let start = f64::from(u8::from(branch == best));
+                let start = f64::from(u8::from(branch == first));
                 let slope = slope / self.count as f64 + 2.0 * PULL * (weights[branch] - start);
                 let curvature = curvature / self.count as f64 + 2.0 * PULL;
                 weights[branch] = (weights[branch] - slope / curvature).max(0.0);
@@ -193,13 +196,28 @@ mod tests {
     #[test]
     fn a_branch_that_adds_nothing_has_no_weight() {
         let (scores, labels) = scores(&[0.0, 0.8, 0.0], 300);
-        assert_eq!(fit(&scores, &labels, 3).0, [0.0, 1.0, 0.0]);
+        assert_eq!(fit(&scores, &labels, 3, None).0, [0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn the_simplest_branch_stays_unless_another_is_clearly_better() {
+        // The second is right 6 times more of 400: less than the standard error of 9.5. The third is right 40 times more.
+        let (labels, mut scores) = (vec![0; 400], Matrix::zeros(400, 6));
+        for node in 0..400 {
+            for (branch, right) in [260, 266, 300].into_iter().enumerate() {
+                scores.row_mut(node)[2 * branch + usize::from(node >= right)] = 4.0;
+            }
+        }
+        let two = Matrix::from_fn(400, 4, |node, column| scores.row(node)[column]);
+        assert_eq!(fit(&two, &labels, 2, Some(0)).0, [1.0, 0.0]);
+        assert_eq!(fit(&two, &labels, 2, None).0, [0.0, 1.0], "without a simplest branch, the best is first");
+        assert_eq!(fit(&scores, &labels, 3, Some(0)).0, [0.0, 0.0, 1.0]);
     }
 
     #[test]
     fn branches_that_know_different_things_are_combined() {
         let (scores, labels) = scores(&[0.5, 0.5, 0.5, 0.0], 600);
-        let (weights, likelihood) = fit(&scores, &labels, 4);
+        let (weights, likelihood) = fit(&scores, &labels, 4, None);
         assert!(weights[..3].iter().all(|&weight| weight > 0.2) && weights[3] == 0.0, "{weights:?}");
         let mut answer = Matrix::default();
         combine(&scores, &weights, &mut answer);

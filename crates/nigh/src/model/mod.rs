@@ -312,7 +312,9 @@ impl Model {
     /// log-likelihood of the classes, if there are such branches.
     pub(crate) fn fit_gate(&mut self, scores: &Matrix, labels: &[u32]) -> Option<f64> {
         let branches = self.gated_branches()?;
-        let (weights, likelihood) = gate::fit(scores, labels, branches);
+        // What gives scores of itself has next to nothing to learn.
+        let simplest = self.architecture.branches.iter().position(|branch| branch.encoder.gives_scores());
+        let (weights, likelihood) = gate::fit(scores, labels, branches, simplest);
         self.weights.named(gate::GATE).expect("it was found").value = Matrix::from_data(1, branches, weights);
         Some(likelihood)
     }

@@ -10,15 +10,15 @@ const DISTANCES: usize = 4;
 /// Restart probabilities of the personalised PageRanks that show labels at all distances together.
 const RESTARTS: [f32; 4] = [0.01, 0.05, 0.1, 0.5];
 
-/// How often labels are passed on. What is left of a PageRank then is left out, which for the smallest restart is most of it: labels from
-/// farther away made Cora's classes worse and CiteSeer's better.
-const STEPS: usize = 24;
+/// How often labels are passed on. What is left of a PageRank then is left out; for the smallest restart that is more than half of it, but
+/// labels so far away are the same for all nodes of a component.
+const STEPS: usize = 50;
 
 /// Ways in which the labels around a node are summed up.
 pub const SUMMARIES: usize = DISTANCES + RESTARTS.len();
 
-/// The summary that is label propagation over all steps: PageRank with restart 0.01.
-pub const PROPAGATION: usize = DISTANCES;
+/// The summaries that are label propagation as it is used for classes, PageRanks with a small restart, and their shares of a vote.
+pub const PROPAGATION: [(usize, f32); 2] = [(DISTANCES, 0.5), (DISTANCES + 1, 0.5)];
 
 /// Training nodes are hidden together in this many folds: each sees the labels of the other folds.
 const FOLDS: u32 = 10;
@@ -33,7 +33,7 @@ const LEAST: f32 = 1e-6;
 /// than by a blind guess, where `p_s` is smoothed by the shares of the classes among training nodes. `N x (SUMMARIES * classes)`, the classes of a summary side by side.
 ///
 /// With `P = D^-1 A` and `Y = D^-1/2 L` of the classes `L` of the training nodes, the summaries are `P^k Y` for distances `k = 1..4`, and
-/// `Σ_{k=1..24} α (1 - α)^k P^k Y` for restart probabilities `α`. A label counts less the more neighbours its node has; but for a factor per row,
+/// `Σ_{k=1..50} α (1 - α)^k P^k Y` for restart probabilities `α`. A label counts less the more neighbours its node has; but for a factor per row,
 /// `P^k D^-1/2` is `M^k` with `M = D^-1/2 A D^-1/2`, so these are label propagation as Zhou et al. have it. A training node is in one of ten folds,
 /// by its address, and its row is that of `Y` without its fold: neither its own label nor that of another node of the fold counts.
 pub fn label_rows(

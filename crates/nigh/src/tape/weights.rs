@@ -16,13 +16,6 @@ pub enum Init {
         /// Each entry.
         value: f32,
     },
-    /// One value in a column and zero elsewhere, as shares that start with one of several.
-    Column {
-        /// Which column.
-        column: usize,
-        /// Its entries.
-        value: f32,
-    },
     /// Uniform in `±bound`.
     Uniform {
         /// The largest magnitude.
@@ -53,7 +46,6 @@ impl Init {
         match self {
             Init::Zeros => Init::Zeros,
             Init::Constant { value } => Init::Constant { value: factor * value },
-            Init::Column { column, value } => Init::Column { column, value: factor * value },
             Init::Uniform { bound } => Init::Uniform { bound: factor * bound },
             Init::Orthogonal { scale } => Init::Orthogonal { scale: factor * scale },
         }
@@ -124,7 +116,6 @@ impl Weights {
         let value = match init {
             Init::Zeros => Matrix::zeros(rows, cols),
             Init::Constant { value } => Matrix::from_fn(rows, cols, |_, _| value),
-            Init::Column { column, value } => Matrix::from_fn(rows, cols, |_, c| if c == column { value } else { 0.0 }),
             Init::Uniform { bound } => Matrix::from_fn(rows, cols, |_, _| (2.0 * rng.unit() - 1.0) * bound),
             Init::Orthogonal { scale } => orthogonal([rows, cols], scale, stream),
         };
@@ -293,13 +284,6 @@ mod tests {
         assert_ne!(first.entry(0).value, first.entry(1).value);
         assert!(first.entry(0).value.data().iter().all(|w| w.abs() <= 0.5));
         assert!(first.entry(0).value.data().iter().any(|w| w.abs() > 0.25));
-    }
-
-    #[test]
-    fn a_column_starts_at_its_value_and_the_others_at_zero() {
-        let mut weights = Weights::new(Seeds::new(0));
-        weights.declare_random("shares", [2, 3], Init::Column { column: 1, value: 0.5 }.times(4.0));
-        assert_eq!(weights.entry(0).value, Matrix::from_rows(&[[0.0, 2.0, 0.0], [0.0, 2.0, 0.0]]));
     }
 
     #[test]
