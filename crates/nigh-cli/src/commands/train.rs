@@ -10,7 +10,10 @@ use nigh::experiment::Peak;
 use nigh::model::PairSource;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::train::mean_and_std;
-use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Proximities, Reconstruction, Storage, Trained, Training};
+use nigh::trained::{BaselineSummary, MetricSummary};
+use nigh::{
+    Checkpoint, Config, Dataset, Decoder, Error, Metric, Proximities, Reconstruction, Storage, Trained, Training,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -164,7 +167,8 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
             json!({
                 "seed": run.seed, "test": run.test, "valid": run.valid, "best_epoch": run.best_epoch,
                 "split": run.split, "connected": run.connected, "few_negatives": run.few_negatives,
-                "vectors_auc": run.vectors_auc, "agreement": run.agreement,
+                "vectors_auc": run.vectors_auc, "agreement": run.agreement, "metrics": run.metrics,
+                "baselines": run.baselines,
             })
         })
         .collect();
@@ -175,6 +179,11 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         "metric": config.metric,
         "mean": summary.mean,
         "std": summary.std,
+        "interval_95": summary.chosen_metric().interval_95,
+        "metrics": summary.metrics(),
+        "baselines": summary.baselines(),
+        "beats_baselines": summary.beats_baselines(config.metric),
+        "warnings": summary.warnings(config.metric),
         "connected": summary.connected(),
         "repeats": repeats,
         "millis_per_epoch": trained.millis_per_epoch,
@@ -245,9 +254,14 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
             )
         }
     };
+    let interval = match summary.chosen_metric().interval_95 {
+        None => String::new(),
+        Some([low, high]) => format!(" (95 % interval by Student's t: {} to {} %)", percent(low), percent(high)),
+    };
+    let warnings: String = summary.warnings(config.metric).iter().map(|text| format!("warning: {text}\n")).collect();
     format!(
         "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}{proximities}{reconstruction}\n\
-         {table}\n{} {} ± {} %\n{connected}{agreement}",
+         {table}\n{}\n{} {} ± {} %{interval}\n{warnings}{connected}{agreement}",
         config.model,
         dataset.name,
         config.task,
@@ -257,8 +271,37 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
         pluralize(trained.summary.num_features, "feature"),
         pluralize(trained.num_parameters(), "parameter"),
         trained.millis_per_epoch.unwrap_or(0.0),
+        metrics_text(trained),
         config.metric,
         percent(summary.mean),
         percent(summary.std),
     )
+}
+
+/// Every metric of the model, its interval, and the baselines of the same splits, a row each.
+fn metrics_text(trained: &Trained) -> String {
+    let (summary, metrics) = (&trained.summary, trained.summary.metrics());
+    let name = |metric: &Metric| metric.to_string();
+    let mut table =
+        AlignedTable::new(&[&["test, %".to_string()], &metrics.keys().map(name).collect::<Vec<_>>()[..]].concat());
+    let mut row = |name: &str, cell: &dyn Fn(&Metric) -> String| {
+        table.row(&[&[name.to_string()], &metrics.keys().map(cell).collect::<Vec<_>>()[..]].concat());
+    };
+    let figure = |of: &MetricSummary| match summary.repeats.len() {
+        1 => percent(of.mean),
+        _ => format!("{} ± {}", percent(of.mean), percent(of.std)),
+    };
+    row(&trained.config.model, &|metric| figure(&metrics[metric]));
+    if summary.repeats.len() > 1 {
+        let interval = |[low, high]: [f64; 2]| format!("{}..{}", percent(low), percent(high));
+        row("95 % interval", &|metric| metrics[metric].interval_95.map_or(String::new(), interval));
+    }
+    let mut left_out = String::new();
+    for BaselineSummary { name, metrics, left_out: reason } in summary.baselines() {
+        match reason {
+            Some(reason) => left_out += &format!("{name} is left out: {reason}\n"),
+            None => row(&name, &|metric| metrics.get(metric).map_or(String::new(), |figure| percent(*figure))),
+        }
+    }
+    format!("{table}{left_out}")
 }

@@ -12,13 +12,12 @@
 mod memory;
 mod record;
 mod run;
-mod significance;
 mod verdict;
 
+pub use crate::statistics::{holm, paired_p};
 pub use memory::Peak;
 pub use record::{Curve, Record, RecordSet, RunLock, Store};
 pub use run::measure;
-pub use significance::{holm, paired_p};
 pub use verdict::{ComparedTable, ComparisonCounts, Figure, Measured, Verdict, VerdictCounts};
 
 use crate::dataset::NamedDataset;

@@ -26,13 +26,13 @@ named! {
 /// The factor of each step of a walk.
 const BETA: f32 = 0.005;
 
-/// The longest walk, so that the sum is finite on every graph.
-const LONGEST_WALK: usize = 5;
-
 /// Sources whose walks are followed together.
 const SOURCES_AT_A_TIME: usize = 16;
 
 impl Heuristic {
+    /// The longest walk of `katz`, so that the sum is finite on every graph.
+    pub(crate) const LONGEST_WALK: usize = 5;
+
     /// The score of every pair, in order.
     ///
     /// ```
@@ -88,7 +88,7 @@ fn katz(graph: &Arc<Graph>, pairs: &[[u32; 2]]) -> Vec<f32> {
         for (column, run) in runs.iter().enumerate() {
             x.row_mut(pairs[run[0]][0] as usize)[column] = 1.0;
         }
-        for _ in 0..LONGEST_WALK {
+        for _ in 0..Heuristic::LONGEST_WALK {
             x = adjacency.propagate(x, 1);
             x.data_mut().iter_mut().for_each(|walks| *walks *= BETA);
             for (column, run) in runs.iter().enumerate() {
@@ -118,7 +118,7 @@ mod tests {
         let pairs: Vec<[u32; 2]> = (0..n as u32).flat_map(|i| (0..n as u32).map(move |j| [i, j])).collect();
         let mut power: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| f64::from(i == j)).collect()).collect();
         let mut walks = vec![vec![0.0; n]; n];
-        for length in 1..=LONGEST_WALK {
+        for length in 1..=Heuristic::LONGEST_WALK {
             power = product(&power);
             let worth = f64::from(BETA).powi(length as i32);
             (0..n).for_each(|i| (0..n).for_each(|j| walks[i][j] += worth * power[i][j]));

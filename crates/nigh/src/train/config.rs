@@ -82,7 +82,8 @@ settings! {
     walk_epochs: {usize = Node2Vec::default().epochs}, "N";
     /// Score of a pair: `auto`, `cosine`, `inner-product` or `hadamard-mlp`
     decoder: [Decoder], "DECODER";
-    /// `auto`, `auc`, `ap`, `hits@K`, `mrr`, `accuracy` or `macro-f1`
+    /// The metric that chooses the epoch and is reported first: `auto`, `auc`, `ap`, `hits@K`, `mrr`, `accuracy`, `micro-f1` or
+    /// `macro-f1`; the usual ones are reported beside it
     metric: [Metric], "METRIC";
     /// Passes over the training data: `auto` (by model; 1000 for the paper's) or a number
     epochs: [usize], "N";

@@ -190,7 +190,7 @@ impl Config {
         let is_about_pairs = self.task.is_about_pairs();
         let (default, right) = match is_about_pairs {
             true => (Metric::Pairs(usual), "auc, ap, hits@K or mrr"),
-            false => (Metric::Classes(ClassMetric::Accuracy), "accuracy or macro-f1"),
+            false => (Metric::Classes(ClassMetric::Accuracy), "accuracy, micro-f1 or macro-f1"),
         };
         let metric = self.metric.unwrap_or(default);
         if matches!(metric, Metric::Pairs(_)) != is_about_pairs {

@@ -1,10 +1,10 @@
 //! One repeat: the loop over epochs and steps, readable top to bottom.
 
-use super::objective::{CosinesOfVectors, Objective, Step};
+use super::objective::{CosinesOfVectors, Objective, Step, means};
 use super::observer::Observer;
 use super::reordered::reorder;
 use super::resolve::FitSettings;
-use super::{Adam, Evaluation, mean_and_std};
+use super::{Adam, Evaluation};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::model::{Model, Recording, View};
@@ -25,6 +25,8 @@ pub(super) struct Trainer<O: Objective> {
     /// Training parts that do not see their own answers.
     masked: Option<MaskedParts<O::Training>>,
     objective: O,
+    /// What chooses the epoch.
+    metric: O::Metric,
     adam: Adam,
     pub(super) epoch: usize,
     best: Option<Best>,
@@ -115,7 +117,7 @@ impl<O: Objective> Trainer<O> {
         });
         let train = masked.as_ref().map_or(&parts.train, |masked| &masked.parts);
         let mut progress = |done, total| observer.pretrain(done, total);
-        let objective = O::new(metric, &fit, &mut model, train, &mut progress)?;
+        let objective = O::new(&fit, &mut model, train, &mut progress)?;
         let mut views = Views::default();
         let recording_of = [
             if masked.is_none() { views.of(&parts.train) } else { Vec::new() },
@@ -123,7 +125,7 @@ impl<O: Objective> Trainer<O> {
             parts.test.as_ref().map(|test| views.of(test)).unwrap_or_default(),
         ];
         let recordings = views.0.iter().map(|view| model.record(view)).collect();
-        Ok(Trainer { fit, parts, model, recordings, recording_of, masked, objective, adam, epoch, best, curve })
+        Ok(Trainer { fit, parts, model, recordings, recording_of, masked, objective, metric, adam, epoch, best, curve })
     }
 
     /// One epoch, and the evaluation that may be due after it. Returns the mean loss of its steps.
@@ -188,13 +190,28 @@ impl<O: Objective> Trainer<O> {
 
     /// The metric on validation and test; keeps the weights if no epoch was worth more.
     fn evaluate(&mut self, loss: f64) -> Result<Evaluation> {
+        let [valid, test] = self.measure(&[self.metric], self.epoch)?.map(|metrics| metrics[0]);
+        let evaluation = Evaluation { epoch: self.epoch, loss, valid, test };
+        self.curve.push(evaluation);
+        // Of equally good epochs the latest counts: with a handful of validation nodes the first perfect epoch comes long
+        // before training ends.
+        let worth = self.objective.worth(valid);
+        if self.best.as_ref().is_none_or(|best| worth >= best.worth) {
+            let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
+            self.best = Some(Best { epoch: self.epoch, valid, test, worth, weights });
+        }
+        Ok(evaluation)
+    }
+
+    /// Metrics on validation and test, with the weights that the model has after an epoch.
+    fn measure(&mut self, metrics: &[O::Metric], epoch: usize) -> Result<[Vec<f64>; 2]> {
         let (mut valid, mut test) = (Vec::new(), Vec::new());
         let tests: &[Part<O::Evaluation>] = self.parts.test.as_deref().unwrap_or(&[]);
         let is_asked = |at: usize| self.recording_of[1..].iter().any(|of| of.contains(&at));
         for (_, recording) in self.recordings.iter_mut().enumerate().filter(|(at, _)| is_asked(*at)) {
             recording.restrict(&self.model, None);
             // One pass serves validation and test alike.
-            recording.evaluate(&self.model, self.epoch as u64);
+            recording.evaluate(&self.model, epoch as u64);
         }
         let recordings = self.recording_of[1].iter().map(|&at| &self.recordings[at]);
         self.objective.fit_to_validation(&mut self.model, self.parts.valid.iter().zip(recordings));
@@ -208,22 +225,13 @@ impl<O: Objective> Trainer<O> {
             let stages = asked.into_iter().zip([&self.parts.valid[..], tests]).zip([&mut valid, &mut test]);
             for (stage, ((asked, parts), values)) in stages.enumerate() {
                 for part in asked {
-                    values.push(self.objective.metric((stage, part), &parts[part], h, &self.model)?);
+                    values.push(self.objective.metrics(metrics, (stage, part), &parts[part], h, &self.model)?);
                 }
             }
         }
-        let valid = mean_and_std(&valid).0;
-        let test = if self.parts.test.is_some() { mean_and_std(&test).0 } else { valid };
-        let evaluation = Evaluation { epoch: self.epoch, loss, valid, test };
-        self.curve.push(evaluation);
-        // Of equally good epochs the latest counts: with a handful of validation nodes the first perfect epoch comes long
-        // before training ends.
-        let worth = self.objective.worth(valid);
-        if self.best.as_ref().is_none_or(|best| worth >= best.worth) {
-            let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
-            self.best = Some(Best { epoch: self.epoch, valid, test, worth, weights });
-        }
-        Ok(evaluation)
+        let valid = means(&valid);
+        let test = if self.parts.test.is_some() { means(&test) } else { valid.clone() };
+        Ok([valid, test])
     }
 
     /// What a checkpoint keeps.
@@ -237,17 +245,29 @@ impl<O: Objective> Trainer<O> {
         }
     }
 
-    /// The best epoch, every evaluation, and what the cosines of vectors are worth.
-    pub fn finish(self) -> Result<(Best, Vec<Evaluation>, CosinesOfVectors)> {
-        let Trainer { mut model, parts, curve, best, recordings, masked, objective, .. } = self;
+    /// The best epoch, with `metrics` on the test part.
+    pub fn finish(mut self, metrics: &[O::Metric]) -> Result<Finished> {
+        let mut best = self.best.take().expect("the first epoch is always evaluated");
+        self.model.weights.set_values(best.weights);
+        let metrics = if metrics.is_empty() { Vec::new() } else { self.measure(metrics, best.epoch)?[1].clone() };
+        let Trainer { mut model, parts, curve, recordings, masked, objective, .. } = self;
         // Buffers of the training, which the vectors need not wait for.
         drop((recordings, masked, objective));
-        let mut best = best.expect("the first epoch is always evaluated");
-        model.weights.set_values(best.weights);
         let cosines = O::finish(&mut model, &parts, best.epoch as u64)?;
         best.weights = model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
-        Ok((best, curve, cosines))
+        Ok(Finished { best, metrics, curve, cosines })
     }
+}
+
+/// What a repeat leaves.
+pub(super) struct Finished {
+    pub best: Best,
+    /// Those asked for.
+    pub metrics: Vec<f64>,
+    /// Every evaluation.
+    pub curve: Vec<Evaluation>,
+    /// What the cosines of vectors are worth.
+    pub cosines: CosinesOfVectors,
 }
 
 /// The different views of all parts.

@@ -30,7 +30,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::names::Auto;
 use crate::seeds::{Purpose, Seeds};
-use crate::train::{Config, Evaluation, Observer, Progress, Resolved, mean_and_std};
+use crate::train::{Beside, Config, Evaluation, Observer, Progress, Resolved, mean_and_std};
 use crate::training::Training;
 use log::Identity;
 use serde::{Deserialize, Serialize};
@@ -281,7 +281,7 @@ impl<'d> Search<'d> {
     /// Runs a trial.
     pub fn measure(&self, planned: PlannedTrial, observer: &mut dyn SearchObserver) -> Result<Trial> {
         let started = Instant::now();
-        let training = Training::new(self.dataset, self.config(planned)?)?;
+        let training = Training::new(self.dataset, self.config(planned)?)?.beside(Beside::Nothing);
         let epochs = training.config().epochs;
         let (valid, problem) = match training.observer(&mut ValidOnly(observer)).run() {
             Ok(trained) => (trained.summary.repeats.iter().map(|run| run.valid).collect(), None),
