@@ -1,6 +1,6 @@
 //! `nigh train`: split, build, train, report, save.
 
-use super::{load, new_folder, print, print_json, print_notes, use_threads};
+use super::{load, new_folder, note_on_settings, print, print_json, print_notes, use_threads};
 use crate::cli::Train;
 use crate::progress::TrainingBar;
 use crate::settings::Settings;
@@ -11,9 +11,7 @@ use nigh::model::PairSource;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::train::mean_and_std;
 use nigh::trained::{BaselineSummary, MetricSummary};
-use nigh::{
-    Checkpoint, Config, Dataset, Decoder, Error, Metric, Proximities, Reconstruction, Storage, Trained, Training,
-};
+use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Metric, Proximities, Reconstruction, Trained, Training};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +27,9 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     if let Some(reason) = chosen.reason {
         print_notes(&[format!("model {}: {reason}; `--model` takes another", chosen.name)], quiet);
     }
+    let unused = settings.config.without_effect(&dataset)?;
+    let whom = format!("{} for {}", chosen.name, training.config().task);
+    print_notes(note_on_settings(&unused, &whom).as_slice(), quiet);
     let checkpoint = match &out {
         Some(out) => Some(checkpoint(out, options)?),
         None => None,
@@ -54,7 +55,7 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         None => training,
     };
     let trained = training.observer(&mut bar).run();
-    bar.finish();
+    drop(bar);
     let trained = trained.inspect_err(|_| {
         // A checkpoint of this run would fail again; one that was there before is kept.
         if let Some(checkpoint) = checkpoint.as_ref().filter(|_| !resumed) {
@@ -71,7 +72,7 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     }
     print_notes(trained.summary.note_on_hits(trained.config.metric).as_slice(), quiet);
     match options.json {
-        true => print_json(&json(&dataset, &trained, out.as_deref())),
+        true => print_json(&json(&dataset, &trained, &unused, out.as_deref())),
         false => print(&text(&dataset, &trained)),
     }
 }
@@ -158,7 +159,7 @@ fn checkpoint(out: &Path, options: &Train) -> Result<Checkpoint> {
     })
 }
 
-fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json::Value {
+fn json(dataset: &Dataset, trained: &Trained, unused: &[String], out: Option<&Path>) -> serde_json::Value {
     let Trained { config, summary, .. } = trained;
     let repeats: Vec<_> = summary
         .repeats
@@ -166,6 +167,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         .map(|run| {
             json!({
                 "seed": run.seed, "test": run.test, "valid": run.valid, "best_epoch": run.best_epoch,
+                "epochs": run.epochs(),
                 "split": run.split, "connected": run.connected, "few_negatives": run.few_negatives,
                 "vectors_auc": run.vectors_auc, "agreement": run.agreement, "metrics": run.metrics,
                 "baselines": run.baselines,
@@ -194,6 +196,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         "proximity_error": summary.proximity_error,
         "num_parameters": trained.num_parameters(),
         "config": config,
+        "settings_without_effect": unused,
         "out": out.map(|out| out.display().to_string()),
     })
 }
@@ -204,10 +207,17 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
     for run in &summary.repeats {
         table.row(&[run.seed.to_string(), percent(run.test), percent(run.valid), run.best_epoch.to_string()]);
     }
+    let stopped = summary.repeats.iter().filter(|run| run.epochs() < config.epochs).count();
+    let stopped = match stopped {
+        0 => String::new(),
+        _ => format!(
+            "{} of {} stopped early: {} without a better validation metric (--patience)\n",
+            stopped,
+            summary.repeats.len(),
+            pluralize(config.patience, "epoch"),
+        ),
+    };
     let hops = match summary.storage_error {
-        None if config.hop_storage == Storage::Half => {
-            format!("{} has no hops; storing them as {} has no effect\n", config.model, config.hop_storage)
-        }
         None => String::new(),
         Some(error) => format!("hops stored as {}: {error}\n", config.hop_storage),
     };
@@ -261,7 +271,7 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
     let warnings: String = summary.warnings(config.metric).iter().map(|text| format!("warning: {text}\n")).collect();
     format!(
         "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}{proximities}{reconstruction}\n\
-         {table}\n{}\n{} {} ± {} %{interval}\n{warnings}{connected}{agreement}",
+         {table}{stopped}\n{}\n{} {} ± {} %{interval}\n{warnings}{connected}{agreement}",
         config.model,
         dataset.name,
         config.task,

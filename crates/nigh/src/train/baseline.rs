@@ -143,3 +143,74 @@ fn most_frequent(classes: impl Iterator<Item = u32>, others: &BTreeMap<u32, usiz
 fn named<M: Copy + Into<Metric>>(metrics: &[M], of_parts: &[Vec<f64>]) -> Metrics {
     metrics.iter().map(|&metric| metric.into()).zip(means(of_parts)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Features;
+    use crate::model::View;
+
+    /// A star of four leaves and a pair apart; what is asked about are nodes with these labels.
+    fn parts(train: &[(u32, u32)], test: &[(u32, u32)]) -> NodeParts {
+        let graph = Graph::from_edges(7, &[[0, 1], [0, 2], [0, 3], [0, 4], [5, 6]]).unwrap().0;
+        let view: Arc<View> = View::new(graph, Features::Constant(7)).unwrap().into();
+        let part = |labelled: &[(u32, u32)]| {
+            let (nodes, labels) = labelled.iter().copied().unzip();
+            vec![Part { view: view.clone(), question: LabelledNodes { nodes, labels } }]
+        };
+        NodeParts { train: part(train), valid: part(test), test: Some(part(test)) }
+    }
+
+    fn accuracies(parts: &NodeParts) -> Vec<(String, f64)> {
+        let accuracy = |baseline: Baseline| (baseline.name, baseline.metrics[&Metric::Classes(ClassMetric::Accuracy)]);
+        of_classes(parts, &[ClassMetric::Accuracy]).into_iter().map(accuracy).collect()
+    }
+
+    #[test]
+    fn neighbours_vote_with_the_classes_of_training_nodes_alone() {
+        // The leaves of class 1 are the majority around node 0; node 6 has no neighbour of a known class and node 5 none but node 6.
+        let parts = parts(&[(1, 1), (2, 1), (3, 0)], &[(0, 1), (4, 0), (5, 1), (6, 0)]);
+        let expected = [("majority-class".to_string(), 0.5), ("neighbour-vote".to_string(), 0.5)];
+        assert_eq!(accuracies(&parts), expected);
+        let of_test = votes(&parts.test()[0], &parts, &BTreeMap::new());
+        // Node 4 has node 0 next to it, whose class is held out.
+        assert_eq!(of_test, [Some(1), None, None, None]);
+    }
+
+    #[test]
+    fn of_equal_votes_the_class_with_more_training_nodes_wins() {
+        let parts = parts(&[(1, 1), (2, 0), (5, 0), (6, 0)], &[(0, 0), (3, 1)]);
+        assert_eq!(accuracies(&parts), [("majority-class".to_string(), 0.5), ("neighbour-vote".to_string(), 0.5)]);
+        let frequent = BTreeMap::from([(0, 3), (1, 1)]);
+        assert_eq!(votes(&parts.test()[0], &parts, &frequent)[0], Some(0));
+        assert_eq!(votes(&parts.test()[0], &parts, &BTreeMap::from([(1, 9)]))[0], Some(1));
+    }
+
+    #[test]
+    fn a_vote_that_nobody_casts_is_left_out() {
+        let parts = parts(&[(1, 1), (2, 1)], &[(5, 1), (6, 0)]);
+        assert_eq!(accuracies(&parts), [("majority-class".to_string(), 0.5)]);
+    }
+
+    #[test]
+    fn what_a_heuristic_takes_is_counted_and_what_is_too_much_is_left_out_and_said() {
+        let graph = Graph::from_edges(5, &[[0, 1], [0, 2], [0, 3], [1, 2]]).unwrap().0;
+        let pairs = EvaluationPairs::pooled(vec![[0, 1], [0, 4]], vec![[1, 3], [0, 4]]);
+        assert_eq!(cost(Heuristic::PreferentialAttachment, &graph, &pairs), 4.0);
+        // Two sources among negatives and one among positives, five steps over both directions of four edges.
+        assert_eq!(cost(Heuristic::Katz, &graph, &pairs), 3.0 * 5.0 * 8.0);
+        // min(3, 2) (1 + log2 3) + min(2, 1) (1 + log2 2); node 4 has no neighbours.
+        let expected = 2.0 * (1.0 + 3f64.log2()) + 2.0;
+        assert!((cost(Heuristic::CommonNeighbors, &graph, &pairs) - expected).abs() < 1e-12);
+
+        let edges: Vec<[u32; 2]> = (1..40_000).map(|leaf| [leaf - 1, leaf]).collect();
+        let long: Arc<View> =
+            View::new(Graph::from_edges(40_000, &edges).unwrap().0, Features::Constant(40_000)).unwrap().into();
+        let part = Part { view: long, question: EvaluationPairs::pooled(edges.clone(), edges) };
+        let parts = PairParts { train: Vec::new(), valid: Vec::new(), test: Some(vec![part]) };
+        let measured = |heuristic| of_links(heuristic, &parts, &[PairMetric::Auc]).unwrap();
+        let katz = measured(Heuristic::Katz);
+        assert!(katz.metrics.is_empty() && katz.left_out.unwrap().contains("operations; nigh train --model katz"));
+        assert_eq!(measured(Heuristic::CommonNeighbors).metrics[&Metric::Pairs(PairMetric::Auc)], 0.5);
+    }
+}

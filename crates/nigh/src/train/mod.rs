@@ -5,6 +5,7 @@ mod baseline;
 mod batch_nodes;
 mod checkpoint;
 mod config;
+mod effect;
 mod node_objective;
 mod objective;
 mod observer;
@@ -22,7 +23,7 @@ pub use adam::{Adam, Optimizer};
 pub use baseline::Baseline;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
-pub use observer::{Observer, Progress, Silent};
+pub use observer::{Observer, Progress, Silent, Stage};
 pub use resolve::{ChosenModel, FitSettings};
 pub use schedule::Schedule;
 pub use setting::Setting;
@@ -86,6 +87,13 @@ pub struct Run {
     /// Simple answers to the same test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baselines: Vec<Baseline>,
+}
+
+impl Run {
+    /// Epochs that were run: fewer than planned if validation had not become better for long.
+    pub fn epochs(&self) -> usize {
+        self.curve.last().map_or(0, |evaluation| evaluation.epoch)
+    }
 }
 
 /// What is measured beside the metric that chooses the epoch.
@@ -177,6 +185,7 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
     let (started, mut epochs_run, mut not_training) = (Instant::now(), 0, Duration::ZERO);
     while ended.runs.len() < config.repeats {
         let seed = config.seed + ended.runs.len() as u64;
+        observer.stage(Stage::Split, 0, 1);
         let split = match job.split {
             Some(split) => split.clone(),
             None => config.split().split(job.dataset, Seeds::new(seed))?,
@@ -185,8 +194,11 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
         let metrics = reported(&split, config.metric, job.beside);
         let aside = Instant::now();
         let baselines = match job.beside {
-            Beside::MetricsAndBaselines => baseline::baselines(&split, config.task, &metrics, &config.model)?,
-            _ => Vec::new(),
+            Beside::MetricsAndBaselines => {
+                observer.stage(Stage::Baselines, 0, 1);
+                baseline::baselines(&split, config.task, &metrics, &config.model)?
+            }
+            Beside::Nothing | Beside::Metrics => Vec::new(),
         };
         not_training += aside.elapsed();
         let test = ConnectedTest::of(&split, config);
@@ -278,8 +290,8 @@ fn fit_repeat<O: Objective>(
     let Repeat { config, seed, digest, model, resumed, observer, ended, writer, metrics } = repeat;
     let mut trainer = Trainer::<O>::new(parts, metric, model, config.fit(), resumed, observer)?;
     let (number, mut epochs_run, mut flow) = (ended.runs.len(), 0, ControlFlow::Continue(()));
-    while trainer.epoch < config.epochs && flow.is_continue() {
-        let (loss, evaluation) = trainer.run_epoch()?;
+    while !trainer.has_ended() && flow.is_continue() {
+        let (loss, evaluation) = trainer.run_epoch(observer)?;
         epochs_run += 1;
         let (repeats, epochs, epoch) = (config.repeats, config.epochs, trainer.epoch);
         flow = observer.epoch(&Progress { repeat: number, repeats, epoch, epochs, loss }, evaluation.as_ref());
@@ -289,7 +301,7 @@ fn fit_repeat<O: Objective>(
     }
     let aside = Instant::now();
     let measured: Vec<O::Metric> = metrics.iter().copied().filter_map(of_kind).collect();
-    let Finished { best, metrics: values, curve, cosines } = trainer.finish(&measured)?;
+    let Finished { best, metrics: values, curve, cosines } = trainer.finish(&measured, observer)?;
     let not_training = aside.elapsed();
     let Best { epoch: best_epoch, valid, test, weights, .. } = best;
     let run = Run {

@@ -110,6 +110,7 @@ impl Objective for NodeObjective {
         part: &Part<LabelledNodes>,
         h: &Matrix,
         _: &Model,
+        _: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<f64>> {
         let LabelledNodes { nodes, labels } = &part.question;
         nodes.iter().try_for_each(|&node| check_finite(h.row(node as usize)))?;

@@ -98,7 +98,8 @@ pub(super) trait Objective: Sized {
         valid
     }
 
-    /// The metrics of one part, given the representations. What does not change between epochs may be kept under its name.
+    /// The metrics of one part, given the representations. What does not change between epochs may be kept under its name. `progress` is
+    /// called with the number of pairs scored and their total, where that takes long.
     fn metrics(
         &mut self,
         metrics: &[Self::Metric],
@@ -106,6 +107,7 @@ pub(super) trait Objective: Sized {
         part: &Part<Self::Evaluation>,
         h: &Matrix,
         model: &Model,
+        progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<f64>>;
 }
 
@@ -141,7 +143,8 @@ pub(super) fn mean_metrics<O: Objective>(
     draw: u64,
 ) -> Result<Vec<f64>> {
     let of = |(number, part): (usize, &Part<O::Evaluation>)| {
-        objective.metrics(metrics, (stage, number), part, &model.represent(&part.view, draw), model)
+        let h = model.represent(&part.view, draw);
+        objective.metrics(metrics, (stage, number), part, &h, model, &mut |_, _| ())
     };
     Ok(means(&parts.iter().enumerate().map(of).collect::<Result<Vec<_>>>()?))
 }

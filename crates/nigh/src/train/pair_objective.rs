@@ -253,7 +253,17 @@ impl Objective for PairObjective {
         part: &Part<EvaluationPairs>,
         h: &Matrix,
         model: &Model,
+        progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<f64>> {
+        if let Some(heuristic) = model.architecture().heuristic {
+            let (graph, total, mut done) = (part.view.operator.graph(), part.question.num_scored() as usize, 0);
+            return part.question.measure_all(metrics, |pairs| {
+                let mut scored = |step: usize, steps: usize| progress(done + pairs.len() * step / steps, total);
+                let scores = heuristic.scores_with(graph, pairs, &mut scored);
+                done += pairs.len();
+                Ok(scores)
+            });
+        }
         let kept = &mut self.evaluation_scalars;
         let known = kept.entry(name).or_default();
         let (evaluator, mut portion, mut num_kept) = (&mut self.evaluator, 0, 0);

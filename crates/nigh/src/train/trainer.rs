@@ -1,7 +1,7 @@
 //! One repeat: the loop over epochs and steps, readable top to bottom.
 
 use super::objective::{CosinesOfVectors, Objective, Step, means};
-use super::observer::Observer;
+use super::observer::{Observer, Stage};
 use super::reordered::reorder;
 use super::resolve::FitSettings;
 use super::{Adam, Evaluation};
@@ -66,6 +66,8 @@ pub(super) struct Best {
     pub test: f64,
     /// What it was chosen by.
     pub worth: f64,
+    /// The epoch since which nothing was worth more than this. Equally good epochs after it are taken, but do not prolong a training.
+    pub since: usize,
     pub weights: Vec<Matrix>,
 }
 
@@ -97,6 +99,7 @@ impl<O: Objective> Trainer<O> {
         resumed: Option<State>,
         observer: &mut dyn Observer,
     ) -> Result<Trainer<O>> {
+        observer.stage(Stage::SetUp, 0, 1);
         reorder(&mut parts, fit.epochs);
         // Recordings copy frozen weights, so these come first.
         let (adam, epoch, best, curve) = match resumed {
@@ -106,7 +109,8 @@ impl<O: Objective> Trainer<O> {
             }
             None => {
                 // Only models of one graph learn before training.
-                model.pretrain(&parts.train[0].view, &mut |done, total| observer.pretrain(done, total));
+                let mut progress = |done, total| observer.stage(Stage::SetUp, done, total);
+                model.pretrain(&parts.train[0].view, &mut progress);
                 (Adam::new(&model.weights), 0, None, Vec::new())
             }
         };
@@ -116,7 +120,7 @@ impl<O: Objective> Trainer<O> {
             recorded: None,
         });
         let train = masked.as_ref().map_or(&parts.train, |masked| &masked.parts);
-        let mut progress = |done, total| observer.pretrain(done, total);
+        let mut progress = |done, total| observer.stage(Stage::SetUp, done, total);
         let objective = O::new(&fit, &mut model, train, &mut progress)?;
         let mut views = Views::default();
         let recording_of = [
@@ -129,7 +133,7 @@ impl<O: Objective> Trainer<O> {
     }
 
     /// One epoch, and the evaluation that may be due after it. Returns the mean loss of its steps.
-    pub fn run_epoch(&mut self) -> Result<(f64, Option<Evaluation>)> {
+    pub fn run_epoch(&mut self, observer: &mut dyn Observer) -> Result<(f64, Option<Evaluation>)> {
         self.epoch += 1;
         self.mask_again();
         let mut order: Vec<usize> = (0..self.train().len()).collect();
@@ -148,8 +152,15 @@ impl<O: Objective> Trainer<O> {
         if !loss.is_finite() {
             return Err(Error::Diverged { epoch: self.epoch, loss });
         }
-        let evaluation = self.fit.evaluates_after(self.epoch).then(|| self.evaluate(loss)).transpose()?;
+        let evaluation = self.fit.evaluates_after(self.epoch).then(|| self.evaluate(loss, observer)).transpose()?;
         Ok((loss, evaluation))
+    }
+
+    /// Whether all epochs are run, or none of the last ones was better than those before.
+    pub fn has_ended(&self) -> bool {
+        let FitSettings { epochs, patience, .. } = self.fit;
+        let is_stale = |best: &Best| patience > 0 && self.epoch - best.since >= patience;
+        self.epoch >= epochs || self.best.as_ref().is_some_and(is_stale)
     }
 
     /// The training parts of this epoch.
@@ -189,8 +200,8 @@ impl<O: Objective> Trainer<O> {
     }
 
     /// The metric on validation and test; keeps the weights if no epoch was worth more.
-    fn evaluate(&mut self, loss: f64) -> Result<Evaluation> {
-        let [valid, test] = self.measure(&[self.metric], self.epoch)?.map(|metrics| metrics[0]);
+    fn evaluate(&mut self, loss: f64, observer: &mut dyn Observer) -> Result<Evaluation> {
+        let [valid, test] = self.measure(&[self.metric], self.epoch, observer)?.map(|metrics| metrics[0]);
         let evaluation = Evaluation { epoch: self.epoch, loss, valid, test };
         self.curve.push(evaluation);
         // Of equally good epochs the latest counts: with a handful of validation nodes the first perfect epoch comes long
@@ -198,13 +209,15 @@ impl<O: Objective> Trainer<O> {
         let worth = self.objective.worth(valid);
         if self.best.as_ref().is_none_or(|best| worth >= best.worth) {
             let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
-            self.best = Some(Best { epoch: self.epoch, valid, test, worth, weights });
+            let since = self.best.as_ref().filter(|best| worth == best.worth).map_or(self.epoch, |best| best.since);
+            self.best = Some(Best { epoch: self.epoch, valid, test, worth, since, weights });
         }
         Ok(evaluation)
     }
 
     /// Metrics on validation and test, with the weights that the model has after an epoch.
-    fn measure(&mut self, metrics: &[O::Metric], epoch: usize) -> Result<[Vec<f64>; 2]> {
+    fn measure(&mut self, metrics: &[O::Metric], epoch: usize, observer: &mut dyn Observer) -> Result<[Vec<f64>; 2]> {
+        let (num_parts, mut part_number) = (self.recording_of[1].len() + self.recording_of[2].len(), 0);
         let (mut valid, mut test) = (Vec::new(), Vec::new());
         let tests: &[Part<O::Evaluation>] = self.parts.test.as_deref().unwrap_or(&[]);
         let is_asked = |at: usize| self.recording_of[1..].iter().any(|of| of.contains(&at));
@@ -225,7 +238,14 @@ impl<O: Objective> Trainer<O> {
             let stages = asked.into_iter().zip([&self.parts.valid[..], tests]).zip([&mut valid, &mut test]);
             for (stage, ((asked, parts), values)) in stages.enumerate() {
                 for part in asked {
-                    values.push(self.objective.metrics(metrics, (stage, part), &parts[part], h, &self.model)?);
+                    let mut progress = |done: usize, total: usize| {
+                        // In thousandths of all parts.
+                        let done = 1000.0 * (part_number as f64 + done as f64 / total as f64) / num_parts as f64;
+                        observer.stage(Stage::Scoring, done as usize, 1000);
+                    };
+                    let (name, part) = ((stage, part), &parts[part]);
+                    values.push(self.objective.metrics(metrics, name, part, h, &self.model, &mut progress)?);
+                    part_number += 1;
                 }
             }
         }
@@ -246,10 +266,12 @@ impl<O: Objective> Trainer<O> {
     }
 
     /// The best epoch, with `metrics` on the test part.
-    pub fn finish(mut self, metrics: &[O::Metric]) -> Result<Finished> {
+    pub fn finish(mut self, metrics: &[O::Metric], observer: &mut dyn Observer) -> Result<Finished> {
+        observer.stage(Stage::Report, 0, 1);
         let mut best = self.best.take().expect("the first epoch is always evaluated");
         self.model.weights.set_values(best.weights);
-        let metrics = if metrics.is_empty() { Vec::new() } else { self.measure(metrics, best.epoch)?[1].clone() };
+        let metrics =
+            if metrics.is_empty() { Vec::new() } else { self.measure(metrics, best.epoch, observer)?[1].clone() };
         let Trainer { mut model, parts, curve, recordings, masked, objective, .. } = self;
         // Buffers of the training, which the vectors need not wait for.
         drop((recordings, masked, objective));
