@@ -303,7 +303,7 @@ fn metrics_text(trained: &Trained) -> String {
     };
     row(&trained.config.model, &|metric| figure(&metrics[metric]));
     if summary.repeats.len() > 1 {
-        let interval = |[low, high]: [f64; 2]| format!("{}..{}", percent(low), percent(high));
+        let interval = |[low, high]: [f64; 2]| format!("{} to {}", percent(low), percent(high));
         row("95 % interval", &|metric| metrics[metric].interval_95.map_or(String::new(), interval));
     }
     let mut left_out = String::new();

@@ -28,7 +28,7 @@ pub struct Baseline {
 const HEURISTICS: [Heuristic; 4] =
     [Heuristic::PreferentialAttachment, Heuristic::CommonNeighbors, Heuristic::ResourceAllocation, Heuristic::Katz];
 
-/// Operations that a heuristic may take for one test: a few seconds.
+/// Operations that a heuristic may take for one test: about a second.
 const AFFORDABLE: f64 = 4e9;
 
 /// The baselines of a split by these metrics. Those that `model` is itself are left out.
