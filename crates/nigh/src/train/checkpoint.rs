@@ -179,7 +179,7 @@ impl CheckpointWriter<'_> {
         let best = match current.best {
             Some(Evaluation { epoch, valid, test, .. }) => {
                 let (worth, since) = (current.best_worth.unwrap_or(valid), current.best_since.unwrap_or(epoch));
-                Some(Best { epoch, valid, test, worth, since, weights: checked("best")? })
+                Some(Best { epoch, valid, test, worth, since, weights: checked("best")?, reported: None })
             }
             None => None,
         };

@@ -288,7 +288,8 @@ fn fit_repeat<O: Objective>(
     of_kind: fn(Metric) -> Option<O::Metric>,
 ) -> Result<FinishedRepeat> {
     let Repeat { config, seed, digest, model, resumed, observer, ended, writer, metrics } = repeat;
-    let mut trainer = Trainer::<O>::new(parts, metric, model, config.fit(), resumed, observer)?;
+    let reported: Vec<O::Metric> = metrics.iter().copied().filter_map(of_kind).collect();
+    let mut trainer = Trainer::<O>::new(parts, metric, reported, model, config.fit(), resumed, observer)?;
     let (number, mut epochs_run, mut flow) = (ended.runs.len(), 0, ControlFlow::Continue(()));
     while !trainer.has_ended() && flow.is_continue() {
         let (loss, evaluation) = trainer.run_epoch(observer)?;
@@ -300,8 +301,7 @@ fn fit_repeat<O: Objective>(
         }
     }
     let aside = Instant::now();
-    let measured: Vec<O::Metric> = metrics.iter().copied().filter_map(of_kind).collect();
-    let Finished { best, metrics: values, curve, cosines } = trainer.finish(&measured, observer)?;
+    let Finished { best, metrics: values, curve, cosines } = trainer.finish(observer)?;
     let not_training = aside.elapsed();
     let Best { epoch: best_epoch, valid, test, weights, .. } = best;
     let run = Run {

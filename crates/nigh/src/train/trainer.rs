@@ -27,6 +27,8 @@ pub(super) struct Trainer<O: Objective> {
     objective: O,
     /// What chooses the epoch.
     metric: O::Metric,
+    /// What is measured on the test part at the best epoch.
+    reported: Vec<O::Metric>,
     adam: Adam,
     pub(super) epoch: usize,
     best: Option<Best>,
@@ -69,6 +71,8 @@ pub(super) struct Best {
     /// The epoch since which nothing was worth more than this. Equally good epochs after it are taken, but do not prolong a training.
     pub since: usize,
     pub weights: Vec<Matrix>,
+    /// The reported metrics on the test part, if they are known already.
+    pub reported: Option<Vec<f64>>,
 }
 
 /// Everything that changes while a repeat is trained; all randomness follows from it.
@@ -94,6 +98,7 @@ impl<O: Objective> Trainer<O> {
     pub fn new(
         mut parts: Parts<O::Training, O::Evaluation>,
         metric: O::Metric,
+        reported: Vec<O::Metric>,
         mut model: Model,
         fit: FitSettings,
         resumed: Option<State>,
@@ -129,7 +134,21 @@ impl<O: Objective> Trainer<O> {
             parts.test.as_ref().map(|test| views.of(test)).unwrap_or_default(),
         ];
         let recordings = views.0.iter().map(|view| model.record(view)).collect();
-        Ok(Trainer { fit, parts, model, recordings, recording_of, masked, objective, metric, adam, epoch, best, curve })
+        Ok(Trainer {
+            fit,
+            parts,
+            model,
+            recordings,
+            recording_of,
+            masked,
+            objective,
+            metric,
+            reported,
+            adam,
+            epoch,
+            best,
+            curve,
+        })
     }
 
     /// One epoch, and the evaluation that may be due after it. Returns the mean loss of its steps.
@@ -201,7 +220,15 @@ impl<O: Objective> Trainer<O> {
 
     /// The metric on validation and test; keeps the weights if no epoch was worth more.
     fn evaluate(&mut self, loss: f64, observer: &mut dyn Observer) -> Result<Evaluation> {
-        let [valid, test] = self.measure(&[self.metric], self.epoch, observer)?.map(|metrics| metrics[0]);
+        let (chosen, mut asked) = ([self.metric], vec![self.metric]);
+        // A single evaluation is that of the best epoch, and scoring the same pairs again would take as long.
+        let reports = self.fit.epochs == 1;
+        if reports {
+            asked.extend_from_slice(&self.reported);
+        }
+        let [valid, mut test] = self.measure([&chosen, &asked], self.epoch, observer)?;
+        let reported = reports.then(|| test.split_off(1));
+        let (valid, test) = (valid[0], test[0]);
         let evaluation = Evaluation { epoch: self.epoch, loss, valid, test };
         self.curve.push(evaluation);
         // Of equally good epochs the latest counts: with a handful of validation nodes the first perfect epoch comes long
@@ -210,13 +237,20 @@ impl<O: Objective> Trainer<O> {
         if self.best.as_ref().is_none_or(|best| worth >= best.worth) {
             let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
             let since = self.best.as_ref().filter(|best| worth == best.worth).map_or(self.epoch, |best| best.since);
-            self.best = Some(Best { epoch: self.epoch, valid, test, worth, since, weights });
+            self.best = Some(Best { epoch: self.epoch, valid, test, worth, since, weights, reported });
         }
         Ok(evaluation)
     }
 
-    /// Metrics on validation and test, with the weights that the model has after an epoch.
-    fn measure(&mut self, metrics: &[O::Metric], epoch: usize, observer: &mut dyn Observer) -> Result<[Vec<f64>; 2]> {
+    /// Metrics on validation and others on test, with the weights that the model has after an epoch.
+    fn measure(
+        &mut self,
+        metrics: [&[O::Metric]; 2],
+        epoch: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<[Vec<f64>; 2]> {
+        // Where nothing is held out, the test is the validation.
+        let metrics = if self.parts.test.is_some() { metrics } else { [metrics[1], &[]] };
         let (num_parts, mut part_number) = (self.recording_of[1].len() + self.recording_of[2].len(), 0);
         let (mut valid, mut test) = (Vec::new(), Vec::new());
         let tests: &[Part<O::Evaluation>] = self.parts.test.as_deref().unwrap_or(&[]);
@@ -237,14 +271,14 @@ impl<O: Objective> Trainer<O> {
             let h = recording.answer(&self.model);
             let stages = asked.into_iter().zip([&self.parts.valid[..], tests]).zip([&mut valid, &mut test]);
             for (stage, ((asked, parts), values)) in stages.enumerate() {
-                for part in asked {
+                for part in asked.into_iter().filter(|_| !metrics[stage].is_empty()) {
                     let mut progress = |done: usize, total: usize| {
                         // In thousandths of all parts.
                         let done = 1000.0 * (part_number as f64 + done as f64 / total as f64) / num_parts as f64;
                         observer.stage(Stage::Scoring, done as usize, 1000);
                     };
                     let (name, part) = ((stage, part), &parts[part]);
-                    values.push(self.objective.metrics(metrics, name, part, h, &self.model, &mut progress)?);
+                    values.push(self.objective.metrics(metrics[stage], name, part, h, &self.model, &mut progress)?);
                     part_number += 1;
                 }
             }
@@ -265,13 +299,17 @@ impl<O: Objective> Trainer<O> {
         }
     }
 
-    /// The best epoch, with `metrics` on the test part.
-    pub fn finish(mut self, metrics: &[O::Metric], observer: &mut dyn Observer) -> Result<Finished> {
+    /// The best epoch, with all that is reported of it.
+    pub fn finish(mut self, observer: &mut dyn Observer) -> Result<Finished> {
         observer.stage(Stage::Report, 0, 1);
         let mut best = self.best.take().expect("the first epoch is always evaluated");
         self.model.weights.set_values(best.weights);
-        let metrics =
-            if metrics.is_empty() { Vec::new() } else { self.measure(metrics, best.epoch, observer)?[1].clone() };
+        let reported = std::mem::take(&mut self.reported);
+        let metrics = match best.reported.take() {
+            Some(known) => known,
+            None if reported.is_empty() => Vec::new(),
+            None => self.measure([&[], &reported], best.epoch, observer)?[1].clone(),
+        };
         let Trainer { mut model, parts, curve, recordings, masked, objective, .. } = self;
         // Buffers of the training, which the vectors need not wait for.
         drop((recordings, masked, objective));
@@ -284,7 +322,7 @@ impl<O: Objective> Trainer<O> {
 /// What a repeat leaves.
 pub(super) struct Finished {
     pub best: Best,
-    /// Those asked for.
+    /// Those that are reported, in order.
     pub metrics: Vec<f64>,
     /// Every evaluation.
     pub curve: Vec<Evaluation>,
