@@ -154,11 +154,20 @@ pub struct Models {
 #[derive(Debug, Args)]
 #[command(mut_arg("model", |model| model.hide(true)))]
 pub struct Compare {
-    /// Models, separated by commas (`nigh models`) [default: smp-linear, smp-identity, sgc, gcn, gat, common-neighbors,
-    /// adamic-adar; those that support the task]
+    /// Models, separated by commas (`nigh models`) [default: the model that answers the task best, smp-proximity, smp-linear,
+    /// smp-identity, sgc, gcn, gat, node2vec, matrix-factorization, common-neighbors, adamic-adar, resource-allocation, katz; those that
+    /// support the task]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Suggested(suggestions::models))]
     #[arg(hide_possible_values = true)]
     pub models: Vec<String>,
+
+    /// Write every finished repeat to this file, a line of JSON each, from which an interrupted comparison resumes
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// TOML file of settings; options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 
     /// Print one JSON object instead of the table
     #[arg(long)]
@@ -176,8 +185,11 @@ All models are trained on the same splits: repeats with the same seed share thei
 p is the p-value of a paired t-test against the best model; the conclusion about all models is
 corrected for their number (Holm).
 
+With --out the same command resumes an interrupted comparison; more repeats or models extend it.
+
 Examples:
   nigh compare edges.csv --task link-prediction --models smp-linear,gcn,adamic-adar
+  nigh compare edges.csv --repeats 10 --out compared.jsonl
   nigh compare edges.csv --labels labels.csv --task node-classification --repeats 10";
 
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! Numbers and names as people read them.
 
+use std::time::Duration;
+
 /// A fraction of one as a percentage with one decimal.
 pub fn percent(fraction: f64) -> String {
     format!("{:.1}", 100.0 * fraction)
@@ -25,6 +27,16 @@ pub fn byte_size(bytes: u64) -> String {
     if value < 99.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
+/// `48 s`, `3 min 20 s`, `1 h 12 min`.
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match seconds {
+        ..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
 /// The first five of many names.
 pub fn abbreviate<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut names = names.into_iter();
@@ -35,6 +47,12 @@ pub fn abbreviate<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_two_units() {
+        let times = [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (200.0, "3 min 20 s"), (4335.0, "1 h 12 min")];
+        times.iter().for_each(|&(seconds, text)| assert_eq!(duration(Duration::from_secs_f64(seconds)), text));
+    }
 
     #[test]
     fn sizes_have_three_digits() {

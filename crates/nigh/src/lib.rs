@@ -37,7 +37,7 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < names < seeds < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report < tune
+//! Layers: display < error < names < seeds < statistics < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report < tune
 
 pub mod dataset;
 pub mod display;
@@ -48,6 +48,7 @@ pub mod metric;
 pub mod model;
 pub mod ops;
 pub mod report;
+pub mod statistics;
 pub mod tape;
 pub mod task;
 pub mod train;
@@ -77,6 +78,6 @@ pub use names::Auto;
 pub use seeds::{Purpose, Seeds};
 pub use source::{Node2Vec, Proximities, Reconstruction, Refresh, Signal, SignalScale, Source, estimate};
 pub use task::{Split, Task};
-pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Resolved, Run, Silent};
+pub use train::{Beside, Checkpoint, Config, Connected, Observer, Protocol, Resolved, Run, Silent};
 pub use trained::Trained;
 pub use training::Training;

@@ -1,12 +1,13 @@
-//! 7. Metrics: AUC, average precision, Hits@K, MRR, accuracy, macro-F1, all as fractions of one.
+//! 7. Metrics: AUC, average precision, Hits@K, MRR, accuracy, micro-F1, macro-F1, all as fractions of one.
 
 use crate::error::{Error, Result};
 use crate::names::serde_as_word;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is measured. Names: `auc`, `ap`, `hits@K`, `mrr`, `accuracy`, `macro-f1`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is measured. Names: `auc`, `ap`, `hits@K`, `mrr`, `accuracy`, `micro-f1`, `macro-f1`. The order is that of reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
     /// Of scores of pairs.
     Pairs(PairMetric),
@@ -15,7 +16,7 @@ pub enum Metric {
 }
 
 /// What is measured of scores of positive and negative pairs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PairMetric {
     /// Area under the ROC curve.
     Auc,
@@ -28,12 +29,58 @@ pub enum PairMetric {
 }
 
 /// What is measured of predicted classes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClassMetric {
     /// Fraction of nodes classified right.
     Accuracy,
+    /// F1 over the decisions about all classes together; with one class per node, the accuracy.
+    MicroF1,
     /// Mean of F1 over classes.
     MacroF1,
+}
+
+impl Metric {
+    /// As a metric of scores of pairs.
+    pub fn of_pairs(self) -> Option<PairMetric> {
+        if let Metric::Pairs(metric) = self { Some(metric) } else { None }
+    }
+
+    /// As a metric of classes.
+    pub fn of_classes(self) -> Option<ClassMetric> {
+        if let Metric::Classes(metric) = self { Some(metric) } else { None }
+    }
+}
+
+impl From<PairMetric> for Metric {
+    fn from(metric: PairMetric) -> Metric {
+        Metric::Pairs(metric)
+    }
+}
+
+impl From<ClassMetric> for Metric {
+    fn from(metric: ClassMetric) -> Metric {
+        Metric::Classes(metric)
+    }
+}
+
+/// Metrics by their names, in the order of reports.
+pub type Metrics = BTreeMap<Metric, f64>;
+
+impl PairMetric {
+    /// What is reported beside the metric that chooses the epoch.
+    pub const REPORTED: [PairMetric; 6] = [
+        PairMetric::Auc,
+        PairMetric::AveragePrecision,
+        PairMetric::HitsAt(10),
+        PairMetric::HitsAt(50),
+        PairMetric::HitsAt(100),
+        PairMetric::MeanReciprocalRank,
+    ];
+}
+
+impl ClassMetric {
+    /// What is reported beside the metric that chooses the epoch.
+    pub const REPORTED: [ClassMetric; 3] = [ClassMetric::Accuracy, ClassMetric::MicroF1, ClassMetric::MacroF1];
 }
 
 impl PairMetric {
@@ -92,6 +139,7 @@ impl ClassMetric {
     pub fn of(self, labels: &[u32], predictions: &[u32]) -> f64 {
         match self {
             ClassMetric::Accuracy => accuracy(labels, predictions),
+            ClassMetric::MicroF1 => micro_f1(labels, predictions),
             ClassMetric::MacroF1 => macro_f1(labels, predictions),
         }
     }
@@ -105,6 +153,7 @@ impl fmt::Display for Metric {
             Metric::Pairs(PairMetric::HitsAt(k)) => f.pad(&format!("hits@{k}")),
             Metric::Pairs(PairMetric::MeanReciprocalRank) => f.pad("mrr"),
             Metric::Classes(ClassMetric::Accuracy) => f.pad("accuracy"),
+            Metric::Classes(ClassMetric::MicroF1) => f.pad("micro-f1"),
             Metric::Classes(ClassMetric::MacroF1) => f.pad("macro-f1"),
         }
     }
@@ -120,13 +169,15 @@ impl FromStr for Metric {
             ("ap", _) => Metric::Pairs(PairMetric::AveragePrecision),
             ("mrr", _) => Metric::Pairs(PairMetric::MeanReciprocalRank),
             ("accuracy", _) => Metric::Classes(ClassMetric::Accuracy),
+            ("micro-f1", _) => Metric::Classes(ClassMetric::MicroF1),
             ("macro-f1", _) => Metric::Classes(ClassMetric::MacroF1),
             (_, Some(k)) => Metric::Pairs(PairMetric::HitsAt(k)),
             _ if word.starts_with("hits@") => {
                 return Err(Error::setting("metric", word, "expected hits@K with K a whole number of 1 or more"));
             }
             _ => {
-                let known = ["auc", "ap", "hits@20", "mrr", "accuracy", "macro-f1"].map(String::from).to_vec();
+                let known =
+                    ["auc", "ap", "hits@20", "mrr", "accuracy", "micro-f1", "macro-f1"].map(String::from).to_vec();
                 return Err(Error::UnknownName { kind: "metric", name: word.to_string(), known });
             }
         })
@@ -239,18 +290,45 @@ pub fn accuracy(labels: &[u32], predictions: &[u32]) -> f64 {
     right as f64 / labels.len() as f64
 }
 
+/// How often a class is answered rightly, and how often it is a label or an answer.
+#[derive(Debug, Clone, Copy, Default)]
+struct ClassCounts {
+    right: usize,
+    labels_and_predictions: usize,
+}
+
+impl ClassCounts {
+    /// By class, for every class that occurs among labels or predictions.
+    fn of(labels: &[u32], predictions: &[u32]) -> BTreeMap<u32, ClassCounts> {
+        let mut counts: BTreeMap<u32, ClassCounts> = BTreeMap::new();
+        for (&label, &prediction) in labels.iter().zip(predictions) {
+            counts.entry(label).or_default().labels_and_predictions += 1;
+            let predicted = counts.entry(prediction).or_default();
+            predicted.labels_and_predictions += 1;
+            predicted.right += usize::from(label == prediction);
+        }
+        counts
+    }
+
+    /// `2 P R / (P + R)`.
+    fn f1(self) -> f64 {
+        2.0 * self.right as f64 / self.labels_and_predictions as f64
+    }
+}
+
+/// F1 over the decisions about all classes together.
+pub fn micro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
+    let sum = |sum: ClassCounts, of_class: &ClassCounts| ClassCounts {
+        right: sum.right + of_class.right,
+        labels_and_predictions: sum.labels_and_predictions + of_class.labels_and_predictions,
+    };
+    ClassCounts::of(labels, predictions).values().fold(ClassCounts::default(), sum).f1()
+}
+
 /// The mean of F1 over every class that occurs among labels or predictions.
 pub fn macro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
-    let mut classes: Vec<u32> = labels.iter().chain(predictions).copied().collect();
-    classes.sort_unstable();
-    classes.dedup();
-    let f1 = |class: &u32| {
-        let both = labels.iter().zip(predictions).filter(|(l, p)| *l == class && *p == class).count();
-        let either =
-            [labels, predictions].iter().map(|list| list.iter().filter(|c| *c == class).count()).sum::<usize>();
-        2.0 * both as f64 / either as f64
-    };
-    classes.iter().map(f1).sum::<f64>() / classes.len() as f64
+    let counts = ClassCounts::of(labels, predictions);
+    counts.values().map(|of_class| of_class.f1()).sum::<f64>() / counts.len() as f64
 }
 
 #[cfg(test)]
@@ -260,7 +338,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for name in ["auc", "ap", "hits@20", "hits@100", "mrr", "accuracy", "macro-f1"] {
+        for name in ["auc", "ap", "hits@20", "hits@100", "mrr", "accuracy", "micro-f1", "macro-f1"] {
             assert_eq!(name.parse::<Metric>().unwrap().to_string(), name);
         }
         assert!("hits@0".parse::<Metric>().is_err());
@@ -283,6 +361,15 @@ mod tests {
         }
         // A positive without negatives is not asked about.
         assert_eq!(PairMetric::Auc.of_standings(&[standing, Standing::default()]), 2.5 / 4.0);
+    }
+
+    #[test]
+    fn f1_counts_each_decision_or_each_class_alike() {
+        // By hand: class 0 has P = 1/2, R = 1; class 1 has P = 1, R = 1/3; class 2 is a wrong answer alone.
+        let (labels, predictions) = ([0, 1, 1, 1], [0, 1, 0, 2]);
+        assert!((macro_f1(&labels, &predictions) - (2.0 / 3.0 + 0.5) / 3.0).abs() < 1e-15);
+        // Each node has one class and gets one: wrong answers are as many missed as made up.
+        assert_eq!(micro_f1(&labels, &predictions), accuracy(&labels, &predictions));
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
 use crate::task::Split;
 use crate::train::preset::Preset;
-use crate::train::{self, Checkpoint, Config, Job, Observer, Resolved, Silent};
+use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent};
 use crate::trained::Trained;
 use std::borrow::Cow;
 
@@ -28,6 +28,7 @@ pub struct Training<'d, 'o> {
     split: Option<Split>,
     observer: Option<&'o mut (dyn Observer + 'o)>,
     checkpoint: Option<Checkpoint>,
+    beside: Beside,
 }
 
 impl<'d> Training<'d, 'static> {
@@ -36,7 +37,15 @@ impl<'d> Training<'d, 'static> {
         let config = config.resolve(dataset)?;
         let dataset = config.node_features.seen(dataset);
         let architecture = config.architecture(Dimensions::of(&dataset))?;
-        Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
+        Ok(Training {
+            dataset,
+            config,
+            architecture,
+            split: None,
+            observer: None,
+            checkpoint: None,
+            beside: Beside::default(),
+        })
     }
 
     /// Of an architecture of your own, made from the settings. `config.model` is the name that the folder of the model
@@ -50,7 +59,15 @@ impl<'d> Training<'d, 'static> {
         let dataset = config.node_features.seen(dataset);
         let config = config.resolve_for(&dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
         let architecture = config.architecture_of(Dimensions::of(&dataset), |settings| Ok(architecture(settings)))?;
-        Ok(Training { dataset, config, architecture, split: None, observer: None, checkpoint: None })
+        Ok(Training {
+            dataset,
+            config,
+            architecture,
+            split: None,
+            observer: None,
+            checkpoint: None,
+            beside: Beside::default(),
+        })
     }
 }
 
@@ -62,13 +79,18 @@ impl<'d, 'o> Training<'d, 'o> {
 
     /// Calls `observer` as the training proceeds; it may stop it.
     pub fn observer<'p>(self, observer: &'p mut (dyn Observer + 'p)) -> Training<'d, 'p> {
-        let Training { dataset, config, architecture, split, checkpoint, .. } = self;
-        Training { dataset, config, architecture, split, checkpoint, observer: Some(observer) }
+        let Training { dataset, config, architecture, split, checkpoint, beside, .. } = self;
+        Training { dataset, config, architecture, split, checkpoint, beside, observer: Some(observer) }
     }
 
     /// Writes the state of the training to a file, and resumes from it if it is there.
     pub fn checkpoint(self, checkpoint: Checkpoint) -> Training<'d, 'o> {
         Training { checkpoint: Some(checkpoint), ..self }
+    }
+
+    /// What is measured beside the metric that chooses the epoch: by default every metric of the task, and simple baselines.
+    pub fn beside(self, beside: Beside) -> Training<'d, 'o> {
+        Training { beside, ..self }
     }
 
     /// Every setting, with all choices made.
@@ -78,8 +100,9 @@ impl<'d, 'o> Training<'d, 'o> {
 
     /// Trains, and keeps the model of the best repeat.
     pub fn run(self) -> Result<Trained> {
-        let Training { dataset, config, architecture, split, observer, checkpoint } = self;
-        let job = Job { dataset: &dataset, config: &config, architecture: &architecture, split: split.as_ref() };
+        let Training { dataset, config, architecture, split, observer, checkpoint, beside } = self;
+        let split = split.as_ref();
+        let job = Job { dataset: &dataset, config: &config, architecture: &architecture, split, beside };
         let mut silent = Silent;
         let outcome = train::fit(&job, observer.unwrap_or(&mut silent), checkpoint.as_ref())?;
         Ok(Trained::new(&dataset, config, outcome))

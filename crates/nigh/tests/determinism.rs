@@ -3,7 +3,7 @@
 use nigh::Auto;
 use nigh::dataset::generate::{self, PowerLaw};
 use nigh::model::catalog::MODELS;
-use nigh::train::{Evaluation, Observer, Progress};
+use nigh::train::{Evaluation, Observer, Progress, Stage};
 use nigh::{Checkpoint, Config, Dataset, Decoder, Features, Matrix, Refresh, Seeds, Task, Trained, Training};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -157,8 +157,8 @@ impl Observer for StopAt {
 struct PretrainSteps(usize);
 
 impl Observer for PretrainSteps {
-    fn pretrain(&mut self, _: usize, _: usize) {
-        self.0 += 1;
+    fn stage(&mut self, stage: Stage, _: usize, total: usize) {
+        self.0 += usize::from(stage == Stage::SetUp && total > 1);
     }
 }
 

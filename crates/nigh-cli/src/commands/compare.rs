@@ -1,157 +1,117 @@
 //! `nigh compare`: several models on one graph, with the same splits.
 
-use super::{WrongUsage, load, print, print_json, print_notes, trimmed};
+use super::train::LayeredSettings;
+use super::{WrongUsage, check_writable, create_parents, load, note_on_settings, print, print_json, print_notes};
+use super::{trimmed, use_threads};
 use crate::cli::Compare;
-use crate::progress;
+use crate::progress::{self, Activity, Pace};
 use anyhow::Result;
-use indicatif::ProgressBar;
-use nigh::display::{byte_size, percent, pluralize};
-use nigh::experiment::{Cell, Record, holm, measure, paired_p};
+use nigh::display::{byte_size, duration, percent, pluralize};
+use nigh::experiment::{ComparedModel, ComparedRepeat, Comparison, ComparisonObserver, PValues};
+use nigh::metric::Metrics;
 use nigh::report::aligned_table::AlignedTable;
-use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
-use nigh::{Config, Dataset};
-use serde_json::json;
+use nigh::statistics::interval_95;
+use nigh::train::{Evaluation, Observer, Progress, Stage, mean_and_std};
+use nigh::{Auto, Metric};
+use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use std::time::Instant;
 
-/// The models compared by default, as far as they support the task.
-const DEFAULT_MODELS: [&str; 8] =
-    ["smp-proximity", "smp-linear", "smp-identity", "sgc", "gcn", "gat", "common-neighbors", "adamic-adar"];
-
-/// Differences with a smaller p-value are significant.
-const SIGNIFICANCE_LEVEL: f64 = 0.05;
-
-pub fn run(options: &Compare, quiet: bool) -> Result<()> {
+pub fn run(options: &Compare, threads: Option<usize>, quiet: bool) -> Result<()> {
+    let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     if options.settings.table().contains_key("model") {
         return Err(WrongUsage("--model names one model; compare takes several: --models a,b,c".into()).into());
     }
-    let config = Config::from_table(options.settings.table().clone())?;
-    let dataset = load(&options.data, quiet)?;
-    let cells = cells(options, &config, &dataset)?;
-    let (metric, repeats) = (cells[0].config.clone().resolve(&dataset)?.metric, config.repeats);
-    let bar = progress::bar((cells.len() * repeats) as u64, quiet);
-    let mut rows: Vec<ComparedModel> =
-        cells.iter().map(|cell| ComparedModel::new(&cell.config.chosen_model().name)).collect();
-    // Seed by seed, so that an interrupted run has shown every model.
-    for seed in cells[0].seeds() {
-        for (cell, row) in cells.iter().zip(&mut rows) {
-            bar.set_prefix(row.model.clone());
-            let started = Instant::now();
-            row.records.push(measure(cell, &dataset, seed, env!("NIGH_VERSION"), &mut EpochMessage { bar: &bar })?);
-            row.seconds += started.elapsed().as_secs_f64();
-            bar.inc(1);
-            if !quiet && bar.is_hidden() {
-                let test = percent(row.records.last().expect("one").test);
-                progress::print_line(&format!("{}, seed {seed}: {metric} {test}", row.model));
-            }
-        }
+    if let (None, Some(threads)) = (threads, settings.threads) {
+        use_threads(threads)?;
     }
-    bar.finish_and_clear();
-    rows.sort_by(|a, b| b.mean_and_std().0.total_cmp(&a.mean_and_std().0));
+    if let Some(out) = &options.out {
+        check_writable(out)?;
+    }
+    let dataset = load(&options.data, quiet)?;
+    let models = trimmed(&options.models);
+    let comparison =
+        Comparison::new(&dataset, settings.config.clone(), &models).map_err(|error| settings.locate(error))?;
+    if let (Auto::Is(model), Some(file)) = (&settings.config.model, &options.config) {
+        let note = format!("model {model} of {} is not used: --models names the models", file.display());
+        print_notes(&[note], quiet);
+    }
+    print_notes(note_on_settings(&comparison.without_effect()?, "any of these models").as_slice(), quiet);
+    let mut journal = match &options.out {
+        Some(path) => {
+            create_parents(path)?;
+            let journal = comparison.journal(path)?;
+            print_notes(&journal.notes, quiet);
+            if !journal.entries().is_empty() {
+                let repeats = pluralize(journal.entries().len(), "repeat");
+                print_notes(&[format!("resuming: {} has {repeats}", path.display())], quiet);
+            }
+            Some(journal)
+        }
+        None => None,
+    };
+    let (metric, repeats) = (comparison.metric(), comparison.config().repeats);
+    let steps = (comparison.num_repeats() * STEPS) as u64;
+    let mut watch = Watch {
+        activity: Activity::of(progress::percentage_bar(steps, quiet), quiet),
+        metric,
+        repeats,
+        first: comparison.config().seed,
+        model: String::new(),
+        seed: 0,
+        done: 0,
+        pace: Pace::default(),
+        quiet,
+    };
+    let models = comparison.run(journal.as_mut(), env!("NIGH_VERSION"), &mut watch);
+    drop(watch);
+    let models = models?;
     if options.json {
-        let p_values = p_values(&rows);
-        let models: Vec<_> = rows.iter().zip(p_values).map(|(row, p_values)| row.json(&rows[0], p_values)).collect();
-        return print_json(&json!({
-            "dataset": dataset.name, "task": config.task, "metric": metric, "protocol": config.protocol,
-            "repeats": repeats, "epochs": config.epochs, "seed": config.seed, "config": config, "models": models,
-        }));
+        return print_json(&as_json(&comparison, &models, options));
     }
     if repeats == 1 {
         print_notes(&["one repeat gives no p-values; use --repeats 5 or more".to_string()], quiet);
     }
-    print(&text(&dataset, &config, &metric.to_string(), &rows))
+    print(&text(&comparison, &models))
 }
 
-/// A cell for each model. Every model supports the task.
-fn cells(options: &Compare, config: &Config, dataset: &Dataset) -> Result<Vec<Cell>> {
-    let cell =
-        |model: &str| Cell { dataset: dataset.name.clone(), config: Config { model: model.into(), ..config.clone() } };
-    let resolves = |cell: &Cell| cell.config.clone().resolve(dataset).map(drop);
-    let models = trimmed(&options.models);
-    if models.is_empty() {
-        let cells: Vec<Cell> = DEFAULT_MODELS.map(cell).into_iter().filter(|cell| resolves(cell).is_ok()).collect();
-        if cells.is_empty() {
-            // If no model works, the problem is in the settings or the data.
-            resolves(&cell(DEFAULT_MODELS[0]))?;
-        }
-        return Ok(cells);
-    }
-    let mut cells: Vec<Cell> = Vec::new();
-    for model in &models {
-        if cells.iter().any(|cell| cell.config.model == model.as_str().into()) {
-            return Err(WrongUsage(format!("--models names {model} twice")).into());
-        }
-        cells.push(cell(model));
-        resolves(&cells[cells.len() - 1])?;
-    }
-    Ok(cells)
-}
-
-/// One model with the records of its repeats.
-struct ComparedModel {
-    model: String,
-    records: Vec<Record>,
-    seconds: f64,
-}
-
-impl ComparedModel {
-    fn new(model: &str) -> ComparedModel {
-        ComparedModel { model: model.to_string(), records: Vec::new(), seconds: 0.0 }
-    }
-
-    fn tests(&self) -> Vec<f64> {
-        self.records.iter().map(|record| record.test).collect()
-    }
-
-    fn mean_and_std(&self) -> (f64, f64) {
-        mean_and_std(&self.tests())
-    }
-
-    fn millis_per_epoch(&self) -> f64 {
-        mean_and_std(&self.records.iter().map(|record| record.millis_per_epoch).collect::<Vec<_>>()).0
-    }
-
-    fn peak_bytes(&self) -> Option<u64> {
-        self.records.iter().filter_map(|record| record.peak_bytes).max()
-    }
-
-    fn json(&self, best: &ComparedModel, p_values: Option<PValues>) -> serde_json::Value {
-        let (mean, std) = self.mean_and_std();
+fn as_json(comparison: &Comparison<'_>, models: &[ComparedModel], options: &Compare) -> Value {
+    let (best, config) = (models[0].mean_and_std().0, comparison.config());
+    let model = |model: &ComparedModel| {
+        let ((mean, std), tests) = (model.mean_and_std(), model.tests());
         json!({
-            "model": self.model, "mean": mean, "std": std, "tests": self.tests(),
-            "behind": best.mean_and_std().0 - mean,
-            "p": p_values.map(|values| values.p), "p_holm": p_values.map(|values| values.corrected),
-            "millis_per_epoch": self.millis_per_epoch(), "seconds": self.seconds, "peak_bytes": self.peak_bytes(),
+            "model": model.model, "mean": mean, "std": std, "interval_95": interval_95(&tests), "tests": tests,
+            "metrics": mean_metrics(model), "behind": best - mean,
+            "p": model.p_values.map(|values| values.p), "p_holm": model.p_values.map(|values| values.corrected),
+            "millis_per_epoch": model.millis_per_epoch(), "seconds": model.seconds(), "peak_bytes": model.peak_bytes(),
         })
-    }
+    };
+    json!({
+        "dataset": comparison.dataset().name, "task": config.task, "metric": comparison.metric(),
+        "protocol": config.protocol, "repeats": config.repeats, "epochs": config.epochs, "seed": config.seed,
+        "config": config, "models": models.iter().map(model).collect::<Vec<_>>(),
+        "out": options.out.as_ref().map(|out| out.display().to_string()),
+    })
 }
 
-/// P-values of the difference to the best model.
-#[derive(Clone, Copy)]
-struct PValues {
-    /// Of this comparison alone.
-    p: f64,
-    /// Corrected for the number of comparisons (Holm).
-    corrected: f64,
+/// The mean of every metric over the repeats.
+fn mean_metrics(model: &ComparedModel) -> Metrics {
+    let of_repeats = || model.repeats.iter().map(|repeat| &repeat.record.metrics);
+    let mean = |metric: &Metric| {
+        let values: Option<Vec<f64>> = of_repeats().map(|metrics| metrics.get(metric).copied()).collect();
+        values.map(|values| (*metric, mean_and_std(&values).0))
+    };
+    of_repeats().next().into_iter().flat_map(|metrics| metrics.keys().filter_map(mean)).collect()
 }
 
-/// P-values of every row but the first, if there are at least two repeats.
-fn p_values(rows: &[ComparedModel]) -> Vec<Option<PValues>> {
-    let best = rows[0].tests();
-    let p: Option<Vec<f64>> = rows[1..].iter().map(|row| paired_p(&best, &row.tests())).collect();
-    let p = p.unwrap_or_default();
-    let mut p_values = p.iter().zip(holm(&p)).map(|(&p, corrected)| Some(PValues { p, corrected }));
-    std::iter::once(None).chain(rows[1..].iter().map(|_| p_values.next().flatten())).collect()
-}
-
-fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[ComparedModel]) -> String {
+fn text(comparison: &Comparison<'_>, rows: &[ComparedModel]) -> String {
+    let (dataset, config, metric) = (comparison.dataset(), comparison.config(), comparison.metric());
     let mut table =
         AlignedTable::new(&["model", &format!("{metric}, %"), "behind", "p", "ms per epoch", "seconds", "memory"]);
     let best = &rows[0];
     let mut tied = Vec::new();
-    for (row, p_values) in rows.iter().zip(p_values(rows)) {
+    for row in rows {
         let (mean, std) = row.mean_and_std();
-        if p_values.is_some_and(|values| values.corrected >= SIGNIFICANCE_LEVEL) {
+        if row.p_values.is_some_and(|values| !values.is_significant()) {
             tied.push(row.model.as_str());
         }
         let behind = if row.model == best.model { String::new() } else { percent(best.mean_and_std().0 - mean) };
@@ -159,24 +119,20 @@ fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[ComparedModel]
             row.model.clone(),
             if config.repeats > 1 { format!("{} ± {}", percent(mean), percent(std)) } else { percent(mean) },
             behind,
-            p_values.map_or(
+            row.p_values.map_or(
                 String::new(),
                 |PValues { p, .. }| {
                     if p < 0.001 { "< 0.001".to_string() } else { format!("{p:.3}") }
                 },
             ),
             format!("{:.2}", row.millis_per_epoch()),
-            format!("{:.1}", row.seconds),
+            format!("{:.1}", row.seconds()),
             row.peak_bytes().map_or(String::new(), byte_size),
         ]);
     }
-    let (repeats, others) = (config.repeats, tied.join(", "));
+    let (repeats, others, level) = (config.repeats, tied.join(", "), PValues::LEVEL);
     // A single comparison needs no correction.
-    let rule = if rows.len() > 2 {
-        format!(" (Holm's correction, p < {SIGNIFICANCE_LEVEL})")
-    } else {
-        format!(" (p < {SIGNIFICANCE_LEVEL})")
-    };
+    let rule = if rows.len() > 2 { format!(" (Holm's correction, p < {level})") } else { format!(" (p < {level})") };
     let conclusion = match (repeats, tied.is_empty(), rows.len()) {
         (1, ..) | (.., 1) => String::new(),
         (_, true, _) => format!("{} is significantly better than all others{rule}.\n", best.model),
@@ -193,17 +149,70 @@ fn text(dataset: &Dataset, config: &Config, metric: &str, rows: &[ComparedModel]
     )
 }
 
-/// Shows the epoch and the validation metric of a training.
-struct EpochMessage<'a> {
-    bar: &'a ProgressBar,
+/// Steps of the bar per repeat.
+const STEPS: usize = 100;
+
+/// Shows what is trained, how far it is, and what was found.
+struct Watch {
+    activity: Activity,
+    metric: Metric,
+    repeats: usize,
+    /// The first seed.
+    first: u64,
+    model: String,
+    seed: u64,
+    /// Repeats that have ended.
+    done: usize,
+    pace: Pace,
+    quiet: bool,
 }
 
-impl Observer for EpochMessage<'_> {
+impl Watch {
+    /// Moves the bar to a part of the current repeat.
+    fn move_to(&self, part: f64) {
+        let position = (self.done * STEPS) as u64 + (STEPS as f64 * part) as u64;
+        // Evaluations count from the beginning each time; a bar never runs back.
+        self.activity.bar.set_position(position.max(self.activity.bar.position()));
+    }
+}
+
+impl Observer for Watch {
+    fn stage(&mut self, stage: Stage, done: usize, total: usize) {
+        if stage == Stage::Scoring {
+            self.move_to(done as f64 / total as f64);
+        }
+        self.activity.show(progress::stage_text(stage, done, total));
+    }
+
     fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) -> ControlFlow<()> {
+        let Progress { epoch, epochs, .. } = *progress;
+        self.move_to(epoch as f64 / epochs as f64);
         if let Some(evaluation) = evaluation {
-            let (epoch, epochs) = (progress.epoch, progress.epochs);
-            self.bar.set_message(format!("epoch {epoch}/{epochs}, valid {}", percent(evaluation.valid)));
+            self.activity.show(format!("epoch {epoch}/{epochs}, valid {}", percent(evaluation.valid)));
+        }
+        // The first seed says it of the others.
+        let left = (self.seed == self.first).then(|| self.pace.long_time_left(epoch, self.repeats * epochs)).flatten();
+        if let Some(left) = left.filter(|_| !self.quiet) {
+            let (model, left, repeats) = (&self.model, duration(left), pluralize(self.repeats, "repeat"));
+            let remedy = "--repeats, --epochs and --patience make it shorter";
+            self.activity.print(&format!("note: {model} takes about {left} at most for {repeats}; {remedy}"));
         }
         ControlFlow::Continue(())
+    }
+}
+
+impl ComparisonObserver for Watch {
+    fn begins(&mut self, model: &str, seed: u64, done: usize) {
+        (self.model, self.seed, self.done, self.pace) = (model.to_string(), seed, done, Pace::default());
+        self.activity.bar.set_prefix(format!("{model}, seed {seed}"));
+        self.move_to(0.0);
+    }
+
+    fn ends(&mut self, repeat: &ComparedRepeat) {
+        self.move_to(1.0);
+        if self.activity.is_log() {
+            let (model, seed, metric) = (&repeat.model, repeat.record.seed, self.metric);
+            self.activity.print(&format!("{model}, seed {seed}: {metric} {}", percent(repeat.record.test)));
+        }
     }
 }

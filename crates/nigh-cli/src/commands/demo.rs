@@ -17,7 +17,7 @@ use nigh::report::layout::tsne;
 #[cfg(feature = "pictures")]
 use nigh::report::plot::{Panel, Scatter};
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
-use nigh::{Config, Dataset, Protocol, Task, Trained, Training};
+use nigh::{Beside, Config, Dataset, Protocol, Task, Trained, Training};
 use rayon::prelude::*;
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -71,7 +71,8 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
         .par_iter()
         .map(|&(model, labels, repeat)| {
             let config = config(MODELS[model], repeat);
-            Training::new(&datasets[labels], config)?.observer(&mut EpochCounter { bar: &bar, pending: 0 }).run()
+            let training = Training::new(&datasets[labels], config)?.beside(Beside::Nothing);
+            training.observer(&mut EpochCounter { bar: &bar, pending: 0 }).run()
         })
         .collect::<nigh::Result<_>>()?;
     bar.finish_and_clear();

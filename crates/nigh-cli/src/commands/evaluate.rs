@@ -23,6 +23,7 @@ pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
             "metric": config.metric,
             "valid": evaluation.valid,
             "test": evaluation.test,
+            "metrics": evaluation.metrics,
             "same_split": evaluation.same_split,
             "held_out": evaluation.held_out,
             "recorded": { "valid": run.valid, "test": run.test, "split": run.split },
@@ -35,5 +36,12 @@ pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
     let seen = if evaluation.held_out { "" } else { ", partly in training" };
     table.row(&[format!("validation{seen}"), percent(evaluation.valid), recorded(run.valid)]);
     table.row(&[format!("test{seen}"), percent(evaluation.test), recorded(run.test)]);
+    for (metric, value) in evaluation.metrics.iter().filter(|(metric, _)| **metric != config.metric) {
+        table.row(&[
+            format!("test{seen}, {metric}"),
+            percent(*value),
+            run.metrics.get(metric).map_or("-".into(), |value| recorded(*value)),
+        ]);
+    }
     print(&format!("{} on {}, {}\n\n{table}", config.model, dataset.name, config.task))
 }

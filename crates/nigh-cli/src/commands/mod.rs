@@ -55,7 +55,7 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         Command::Models(options) => models::run(&options),
         Command::Completions { shell } => completions::run(shell),
         Command::Man(options) => man::run(&options, quiet),
-        Command::Compare(options) => compare::run(&options, quiet),
+        Command::Compare(options) => compare::run(&options, threads, quiet),
         Command::Reproduce(options) => reproduce::run(&options, quiet),
         Command::Report(options) => report::run(&options, quiet),
         Command::Tune(options) => tune::run(&options, threads, quiet),
@@ -109,9 +109,17 @@ fn create_parents(path: &Path) -> Result<()> {
 fn load(data: &Data, quiet: bool) -> Result<Dataset> {
     let folders = Folders::new(data.data.as_deref());
     fetch::if_missing(data, &folders, quiet)?;
+    let reading = progress::Activity::uncounted(format!("reading {}", data.graph), quiet);
     let dataset = Dataset::load(&data.graph, &data.input(), &folders)?;
+    drop(reading);
     print_notes(&dataset.notes, quiet);
     Ok(dataset)
+}
+
+/// A note on settings that change nothing.
+fn note_on_settings(names: &[String], whom: &str) -> Option<String> {
+    let (has, have) = ("has no effect", "have no effect");
+    (!names.is_empty()).then(|| format!("{} {} on {whom}", names.join(", "), if names.len() == 1 { has } else { have }))
 }
 
 /// Notes on stderr, apart from the results on stdout.

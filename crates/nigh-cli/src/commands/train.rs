@@ -1,6 +1,6 @@
 //! `nigh train`: split, build, train, report, save.
 
-use super::{load, new_folder, print, print_json, print_notes, use_threads};
+use super::{load, new_folder, note_on_settings, print, print_json, print_notes, use_threads};
 use crate::cli::Train;
 use crate::progress::TrainingBar;
 use crate::settings::Settings;
@@ -10,7 +10,8 @@ use nigh::experiment::Peak;
 use nigh::model::PairSource;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::train::mean_and_std;
-use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Proximities, Reconstruction, Storage, Trained, Training};
+use nigh::trained::{BaselineSummary, MetricSummary};
+use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Metric, Proximities, Reconstruction, Trained, Training};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,9 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     if let Some(reason) = chosen.reason {
         print_notes(&[format!("model {}: {reason}; `--model` takes another", chosen.name)], quiet);
     }
+    let unused = settings.config.without_effect(&dataset)?;
+    let whom = format!("{} for {}", chosen.name, training.config().task);
+    print_notes(note_on_settings(&unused, &whom).as_slice(), quiet);
     let checkpoint = match &out {
         Some(out) => Some(checkpoint(out, options)?),
         None => None,
@@ -51,7 +55,7 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         None => training,
     };
     let trained = training.observer(&mut bar).run();
-    bar.finish();
+    drop(bar);
     let trained = trained.inspect_err(|_| {
         // A checkpoint of this run would fail again; one that was there before is kept.
         if let Some(checkpoint) = checkpoint.as_ref().filter(|_| !resumed) {
@@ -68,7 +72,7 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     }
     print_notes(trained.summary.note_on_hits(trained.config.metric).as_slice(), quiet);
     match options.json {
-        true => print_json(&json(&dataset, &trained, out.as_deref())),
+        true => print_json(&json(&dataset, &trained, &unused, out.as_deref())),
         false => print(&text(&dataset, &trained)),
     }
 }
@@ -155,7 +159,7 @@ fn checkpoint(out: &Path, options: &Train) -> Result<Checkpoint> {
     })
 }
 
-fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json::Value {
+fn json(dataset: &Dataset, trained: &Trained, unused: &[String], out: Option<&Path>) -> serde_json::Value {
     let Trained { config, summary, .. } = trained;
     let repeats: Vec<_> = summary
         .repeats
@@ -163,8 +167,10 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         .map(|run| {
             json!({
                 "seed": run.seed, "test": run.test, "valid": run.valid, "best_epoch": run.best_epoch,
+                "epochs": run.epochs(),
                 "split": run.split, "connected": run.connected, "few_negatives": run.few_negatives,
-                "vectors_auc": run.vectors_auc, "agreement": run.agreement,
+                "vectors_auc": run.vectors_auc, "agreement": run.agreement, "metrics": run.metrics,
+                "baselines": run.baselines,
             })
         })
         .collect();
@@ -175,6 +181,11 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         "metric": config.metric,
         "mean": summary.mean,
         "std": summary.std,
+        "interval_95": summary.chosen_metric().interval_95,
+        "metrics": summary.metrics(),
+        "baselines": summary.baselines(),
+        "beats_baselines": summary.beats_baselines(config.metric),
+        "warnings": summary.warnings(config.metric),
         "connected": summary.connected(),
         "repeats": repeats,
         "millis_per_epoch": trained.millis_per_epoch,
@@ -185,6 +196,7 @@ fn json(dataset: &Dataset, trained: &Trained, out: Option<&Path>) -> serde_json:
         "proximity_error": summary.proximity_error,
         "num_parameters": trained.num_parameters(),
         "config": config,
+        "settings_without_effect": unused,
         "out": out.map(|out| out.display().to_string()),
     })
 }
@@ -195,10 +207,17 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
     for run in &summary.repeats {
         table.row(&[run.seed.to_string(), percent(run.test), percent(run.valid), run.best_epoch.to_string()]);
     }
+    let stopped = summary.repeats.iter().filter(|run| run.epochs() < config.epochs).count();
+    let stopped = match stopped {
+        0 => String::new(),
+        _ => format!(
+            "{} of {} stopped early: {} without a better validation metric (--patience)\n",
+            stopped,
+            summary.repeats.len(),
+            pluralize(config.patience, "epoch"),
+        ),
+    };
     let hops = match summary.storage_error {
-        None if config.hop_storage == Storage::Half => {
-            format!("{} has no hops; storing them as {} has no effect\n", config.model, config.hop_storage)
-        }
         None => String::new(),
         Some(error) => format!("hops stored as {}: {error}\n", config.hop_storage),
     };
@@ -245,9 +264,14 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
             )
         }
     };
+    let interval = match summary.chosen_metric().interval_95 {
+        None => String::new(),
+        Some([low, high]) => format!(" (95 % interval by Student's t: {} to {} %)", percent(low), percent(high)),
+    };
+    let warnings: String = summary.warnings(config.metric).iter().map(|text| format!("warning: {text}\n")).collect();
     format!(
         "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}{proximities}{reconstruction}\n\
-         {table}\n{} {} ± {} %\n{connected}{agreement}",
+         {table}{stopped}\n{}\n{} {} ± {} %{interval}\n{warnings}{connected}{agreement}",
         config.model,
         dataset.name,
         config.task,
@@ -257,8 +281,37 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
         pluralize(trained.summary.num_features, "feature"),
         pluralize(trained.num_parameters(), "parameter"),
         trained.millis_per_epoch.unwrap_or(0.0),
+        metrics_text(trained),
         config.metric,
         percent(summary.mean),
         percent(summary.std),
     )
+}
+
+/// Every metric of the model, its interval, and the baselines of the same splits, a row each.
+fn metrics_text(trained: &Trained) -> String {
+    let (summary, metrics) = (&trained.summary, trained.summary.metrics());
+    let name = |metric: &Metric| metric.to_string();
+    let mut table =
+        AlignedTable::new(&[&["test, %".to_string()], &metrics.keys().map(name).collect::<Vec<_>>()[..]].concat());
+    let mut row = |name: &str, cell: &dyn Fn(&Metric) -> String| {
+        table.row(&[&[name.to_string()], &metrics.keys().map(cell).collect::<Vec<_>>()[..]].concat());
+    };
+    let figure = |of: &MetricSummary| match summary.repeats.len() {
+        1 => percent(of.mean),
+        _ => format!("{} ± {}", percent(of.mean), percent(of.std)),
+    };
+    row(&trained.config.model, &|metric| figure(&metrics[metric]));
+    if summary.repeats.len() > 1 {
+        let interval = |[low, high]: [f64; 2]| format!("{} to {}", percent(low), percent(high));
+        row("95 % interval", &|metric| metrics[metric].interval_95.map_or(String::new(), interval));
+    }
+    let mut left_out = String::new();
+    for BaselineSummary { name, metrics, left_out: reason } in summary.baselines() {
+        match reason {
+            Some(reason) => left_out += &format!("{name} is left out: {reason}\n"),
+            None => row(&name, &|metric| metrics.get(metric).map_or(String::new(), |figure| percent(*figure))),
+        }
+    }
+    format!("{table}{left_out}")
 }

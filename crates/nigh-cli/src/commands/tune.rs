@@ -3,13 +3,12 @@
 use super::train::LayeredSettings;
 use super::{WrongUsage, check_writable, create_parents, load, print, print_json, print_notes, use_threads};
 use crate::cli::Tune;
-use crate::progress;
+use crate::progress::{self, Activity};
 use anyhow::Result;
-use indicatif::ProgressBar;
 use nigh::display::{percent, pluralize};
 use nigh::formats::atomic;
 use nigh::report::aligned_table::AlignedTable;
-use nigh::train::{Progress, mean_and_std};
+use nigh::train::{Progress, Stage, mean_and_std};
 use nigh::tune::{PlannedTrial, Search, SearchObserver, Trial, TrialLog, about};
 use nigh::{Error, Metric};
 use serde_json::{Value, json};
@@ -40,25 +39,23 @@ pub fn run(options: &Tune, threads: Option<usize>, quiet: bool) -> Result<()> {
     let mut log = match &log_path {
         Some(path) => {
             create_parents(path)?;
-            Some(TrialLog::open(path, &search)?)
+            Some(search.log(path)?)
         }
         None => None,
     };
     print_notes(&introduction(&search, log.as_ref()), quiet);
     let total = search.num_trials();
-    let bar = progress::bar(total as u64, quiet);
     let mut watch = Watch {
         search: &search,
         out: options.out.as_deref(),
         deadline,
-        lines: !quiet && bar.is_hidden(),
-        bar,
+        activity: Activity::of(progress::bar(total as u64, quiet), quiet),
         total,
         metric: search.defaults().metric,
         best: String::new(),
     };
     let trials = search.run(log.as_mut(), &mut watch);
-    watch.bar.finish_and_clear();
+    drop(watch);
     let trials = trials?;
     let best = search.best(&trials).expect("the defaults have been run");
     write_best(&search, options.out.as_deref(), best)?;
@@ -102,8 +99,8 @@ fn introduction(search: &Search<'_>, log: Option<&TrialLog>) -> Vec<String> {
     )];
     if let Some(log) = log {
         notes.extend(log.notes.iter().cloned());
-        if !log.trials().is_empty() {
-            let trials = pluralize(log.trials().len(), "trial");
+        if !log.entries().is_empty() {
+            let trials = pluralize(log.entries().len(), "trial");
             notes.push(format!("resuming: {} has {trials}", log.path().display()));
         }
     }
@@ -127,8 +124,7 @@ struct Watch<'a> {
     search: &'a Search<'a>,
     out: Option<&'a Path>,
     deadline: Option<Instant>,
-    bar: ProgressBar,
-    lines: bool,
+    activity: Activity,
     total: usize,
     metric: Metric,
     /// The best so far, as the bar shows it.
@@ -141,15 +137,19 @@ impl SearchObserver for Watch<'_> {
     }
 
     fn begins(&mut self, trial: PlannedTrial, done: usize) {
-        self.bar.set_position(done as u64);
-        self.bar.set_prefix(format!("candidate {}", trial.candidate + 1));
-        self.bar.set_message(self.best.clone());
+        self.activity.bar.set_position(done as u64);
+        self.activity.bar.set_prefix(format!("candidate {}", trial.candidate + 1));
+        self.activity.show(self.best.clone());
+    }
+
+    fn stage(&mut self, stage: Stage, done: usize, total: usize) {
+        self.activity.show(format!("{} {}", progress::stage_text(stage, done, total), self.best));
     }
 
     fn epoch(&mut self, progress: &Progress, valid: Option<f64>) {
         if let Some(valid) = valid {
             let (epoch, epochs, valid) = (progress.epoch, progress.epochs, percent(valid));
-            self.bar.set_message(format!("epoch {epoch}/{epochs} valid {valid} {}", self.best));
+            self.activity.show(format!("epoch {epoch}/{epochs} valid {valid} {}", self.best));
         }
     }
 
@@ -159,14 +159,14 @@ impl SearchObserver for Watch<'_> {
             self.best = format!("(best {})", percent(best.mean()));
             write_best(self.search, self.out, best)?;
         }
-        if self.lines {
+        if self.activity.is_log() {
             let (number, total, candidate) = (trials.len(), self.total, trial.candidate + 1);
             let found = match &trial.problem {
                 Some(problem) => format!("failed: {problem}"),
                 None => format!("{} valid {}", self.metric, percent(trial.mean())),
             };
             let (epochs, settings) = (pluralize(trial.epochs, "epoch"), trial.about());
-            progress::print_line(&format!("{number}/{total} candidate {candidate}, {epochs}: {found} ({settings})"));
+            self.activity.print(&format!("{number}/{total} candidate {candidate}, {epochs}: {found} ({settings})"));
         }
         Ok(())
     }

@@ -60,10 +60,64 @@ fn models_that_support_the_task_are_compared_by_default() {
         names.sort();
         names
     };
-    let for_links =
-        ["adamic-adar", "common-neighbors", "gat", "gcn", "sgc", "smp-identity", "smp-linear", "smp-proximity"];
+    let for_links = [
+        "adamic-adar",
+        "common-neighbors",
+        "gat",
+        "gcn",
+        "katz",
+        "matrix-factorization",
+        "node2vec",
+        "resource-allocation",
+        "sgc",
+        "smp-identity",
+        "smp-linear",
+        "smp-proximity",
+    ];
     assert_eq!(names("link-prediction"), for_links);
-    assert_eq!(names("node-classification"), ["gat", "gcn", "sgc", "smp-linear"]);
+    assert_eq!(names("node-classification"), ["gat", "gcn", "node2vec", "sgc", "smp-gated", "smp-linear"]);
+}
+
+#[test]
+fn a_comparison_resumes_from_its_file_and_is_extended() {
+    let folder = TestFolder::with(&[("settings.toml", "epochs = 5\nrepeats = 2\n")]);
+    let compare = |models: &str, rest: &str| {
+        folder.nigh(&format!("compare communities --config settings.toml --models {models} {rest}"))
+    };
+    let tests = |answer: &serde_json::Value| -> Vec<(String, serde_json::Value)> {
+        let models = answer["models"].as_array().unwrap();
+        models.iter().map(|model| (model["model"].to_string(), model["tests"].clone())).collect()
+    };
+    let whole = compare("gcn,katz,sgc", "-q --json").json();
+    assert_eq!((&whole["repeats"], &whole["config"]["epochs"]), (&2.into(), &5.into()));
+    assert_eq!(folder.names(), ["settings.toml"], "nothing is written without --out");
+    compare("gcn,katz", "-q --out found/records.jsonl --repeats 1").ok();
+    assert_eq!(folder.text("found/records.jsonl").lines().count(), 1 + 2);
+    // Killed while it wrote.
+    let text = folder.text("found/records.jsonl");
+    let half = &text.lines().last().unwrap()[..200];
+    std::fs::write(folder.path("found/records.jsonl"), format!("{text}{half}")).unwrap();
+    let resumed = compare("gcn,katz,sgc", "--out found/records.jsonl --json");
+    assert!(resumed.stderr.contains("note: resuming: found/records.jsonl has 2 repeats"), "{}", resumed.stderr);
+    let run: Vec<&str> = resumed.stderr.lines().filter(|line| line.contains(", seed ")).collect();
+    assert_eq!(run.len(), 4, "{}", resumed.stderr);
+    assert_eq!(tests(&resumed.json()), tests(&whole));
+    let other = "compare communities --models gcn --epochs 6 --out found/records.jsonl";
+    let message = folder.nigh(other).stderr;
+    assert!(message.contains("records.jsonl:1: these are repeats of another comparison, with epochs = 5"), "{message}");
+}
+
+#[test]
+fn every_metric_and_settings_without_effect_are_reported() {
+    let folder = TestFolder::new();
+    let line = "compare communities --models gcn,katz --epochs 5 --repeats 2 --longest-walk 4 --dropout 0.2 --json";
+    let answer = folder.nigh(line);
+    let notes: Vec<&str> = answer.stderr.lines().filter(|line| line.starts_with("note:")).collect();
+    assert_eq!(notes, ["note: longest-walk has no effect on any of these models"]);
+    for model in answer.json()["models"].as_array().unwrap() {
+        assert_eq!(model["metrics"]["auc"], model["mean"], "{model}");
+        assert!(model["metrics"]["hits@10"].is_number() && model["interval_95"][1].is_number(), "{model}");
+    }
 }
 
 #[test]

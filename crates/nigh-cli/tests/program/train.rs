@@ -69,6 +69,80 @@ fn repeats_have_consecutive_seeds_and_a_mean_and_deviation() {
 }
 
 #[test]
+fn a_figure_stands_beside_its_baselines_and_is_marked_in_text_json_folder_and_card() {
+    let folder = TestFolder::new();
+    let line = "train grid --model gcn --epochs 10 --repeats 2 -q";
+    let result = folder.nigh(&format!("{line} --json --out model")).json();
+    assert_eq!(result["metrics"]["auc"]["mean"], result["mean"]);
+    assert_eq!(result["metrics"]["auc"]["interval_95"], result["interval_95"]);
+    let names: Vec<&str> = result["baselines"].as_array().unwrap().iter().filter_map(|b| b["name"].as_str()).collect();
+    assert_eq!(names, ["preferential-attachment", "common-neighbors", "resource-allocation", "katz"]);
+    let katz = folder.nigh("train grid --model katz --repeats 2 -q --json").json();
+    assert_eq!(result["baselines"][3]["metrics"]["auc"], katz["mean"]);
+    assert_eq!(result["beats_baselines"], false);
+    let warning = result["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("does not beat") && warning.contains("katz with"), "{warning}");
+    let text = folder.nigh(line).ok();
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+    assert!(row("test, %").split_whitespace().eq("test, % auc ap hits@10 hits@50 mrr".split(' ')), "{text}");
+    assert_eq!(
+        row("katz").split_whitespace().nth(1).unwrap(),
+        format!("{:.1}", 100.0 * katz["mean"].as_f64().unwrap())
+    );
+    assert!(text.contains(&format!("warning: {warning}\n")) && row("95 % interval").contains(" to "), "{text}");
+    let card = folder.text("model/README.md");
+    assert!(card.contains(&format!("**Warning:** {warning}.\n")) && card.contains("| auc, test, by katz | "), "{card}");
+    assert!(card.contains("| its 95 % interval (Student's t) | ") && card.contains("| hits@10, test | "), "{card}");
+    let saved: Value = serde_json::from_str(&folder.text("model/model.json")).unwrap();
+    assert_eq!(saved["summary"]["repeats"][1]["baselines"], result["repeats"][1]["baselines"]);
+    assert_eq!(saved["summary"]["repeats"][1]["metrics"], result["repeats"][1]["metrics"]);
+    let again = folder.nigh("evaluate model grid -q --json").json();
+    let best = usize::from(result["repeats"][1]["valid"].as_f64() > result["repeats"][0]["valid"].as_f64());
+    assert_eq!(again["metrics"], result["repeats"][best]["metrics"]);
+}
+
+#[test]
+fn an_auc_below_one_half_is_flagged() {
+    let folder = TestFolder::new();
+    let result = folder.nigh("train grid --model preferential-attachment --repeats 1 -q --json --out model").json();
+    assert!(result["mean"].as_f64().unwrap() < 0.5);
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("below 50 %"), "{warnings}");
+    assert!(folder.text("model/README.md").contains("below 50 %"));
+}
+
+#[test]
+fn a_setting_without_effect_is_noted() {
+    let folder = TestFolder::with(&[("settings.toml", "reconstruction = \"ridge\"\nhops = 3\n")]);
+    let line = "train communities --model smp-linear --epochs 2 --repeats 1 --dropout 0";
+    let answer = folder.nigh(&format!("{line} --config settings.toml --json"));
+    let note = "note: dropout, reconstruction have no effect on smp-linear for link-prediction\n";
+    assert!(answer.stderr.contains(note), "{}", answer.stderr);
+    assert_eq!(answer.json()["settings_without_effect"], serde_json::json!(["dropout", "reconstruction"]));
+    let answer = folder.nigh(&format!("{line} --decoder hadamard-mlp"));
+    assert!(!answer.stderr.contains("no effect"), "{}", answer.stderr);
+}
+
+#[test]
+fn patience_ends_a_training_that_learns_no_more() {
+    let folder = TestFolder::new();
+    let line = "train communities --model sgc --epochs 2000 --repeats 2 -q";
+    let result = folder.nigh(&format!("{line} --json")).json();
+    assert_eq!(result["config"]["patience"], 300);
+    for repeat in result["repeats"].as_array().unwrap() {
+        let [best, run] = ["best_epoch", "epochs"].map(|name| repeat[name].as_u64().unwrap());
+        assert!((best + 300..2000).contains(&run), "{repeat}");
+    }
+    let text = folder.nigh(line).ok();
+    assert!(
+        text.contains("2 of 2 stopped early: 300 epochs without a better validation metric (--patience)"),
+        "{text}"
+    );
+    let whole = folder.nigh("train communities --model sgc --epochs 400 --patience 0 --repeats 1 -q --json").json();
+    assert_eq!(whole["repeats"][0]["epochs"], 400);
+}
+
+#[test]
 fn the_last_epoch_is_evaluated_even_if_none_is_due() {
     let result = TestFolder::new().nigh("train grid --epochs 3 --repeats 1 -q --json").json();
     assert_eq!(result["repeats"][0]["best_epoch"], 3);

@@ -9,16 +9,20 @@
 //! # Ok::<(), nigh::Error>(())
 //! ```
 
+mod comparison;
+mod journal;
 mod memory;
 mod record;
 mod run;
-mod significance;
 mod verdict;
 
+pub use crate::statistics::{holm, paired_p};
+pub use comparison::{ComparedModel, ComparedRepeat, Comparison, ComparisonObserver, DEFAULT_MODELS, PValues};
+pub(crate) use journal::Identity;
+pub use journal::{Entry, Journal};
 pub use memory::Peak;
 pub use record::{Curve, Record, RecordSet, RunLock, Store};
 pub use run::measure;
-pub use significance::{holm, paired_p};
 pub use verdict::{ComparedTable, ComparisonCounts, Figure, Measured, Verdict, VerdictCounts};
 
 use crate::dataset::NamedDataset;
@@ -344,7 +348,9 @@ impl Experiment {
         settings.insert("model".into(), model.into());
         let config = Config::from_table(settings)?;
         let epochs = self.epochs.map_or(config.epochs, Auto::Is);
-        Ok(Config { epochs, repeats: self.repeats.unwrap_or(config.repeats), ..config })
+        // What others printed was trained for all epochs.
+        let patience = Auto::Is(config.patience.unwrap_or(0));
+        Ok(Config { epochs, patience, repeats: self.repeats.unwrap_or(config.repeats), ..config })
     }
 }
 
@@ -364,6 +370,10 @@ impl Cell {
         // A setting that equals what `auto` would choose is left out.
         if config.refresh == Auto::Is(if several { Refresh::Resampled } else { Refresh::Fixed }) {
             config.refresh = Auto::Auto;
+        }
+        // Records of earlier versions have no patience.
+        if config.patience == Auto::Is(0) {
+            config.patience = Auto::Auto;
         }
         config.leave_open_what_the_paper_has();
         for (choice, usual) in [(&mut config.valid_fraction, 0.1), (&mut config.test_fraction, 0.1)] {

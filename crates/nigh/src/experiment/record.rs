@@ -1,13 +1,15 @@
 //! Records of finished repeats: a line of JSON each, written as soon as the repeat ends.
 
 use super::Cell;
+use super::journal::append_line;
 use crate::error::{Error, Result};
+use crate::metric::Metrics;
 use crate::train::{Config, Evaluation};
 use nigh_formats::digest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// One repeat of one cell.
@@ -43,6 +45,18 @@ pub struct Record {
     /// Their rank correlation with the scores: [`crate::Run::agreement`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
+    /// Every metric of the task on the test part, in comparisons: [`crate::Run::metrics`].
+    #[serde(default, skip_serializing_if = "Metrics::is_empty")]
+    pub metrics: Metrics,
+}
+
+impl Record {
+    /// What is wrong with the figures of a record that was read.
+    pub(super) fn check(&self) -> Option<String> {
+        let Record { test, valid, .. } = self;
+        let is_fraction = |value: &f64| (0.0..=1.0).contains(value);
+        (!is_fraction(test) || !is_fraction(valid)).then(|| format!("test {test}, valid {valid}; expected 0 to 1"))
+    }
 }
 
 /// The evaluations of a training, every `every` epochs and at the end, to four decimals. The first epoch is left out.
@@ -123,11 +137,10 @@ impl RecordSet {
         let text = String::from_utf8_lossy(&bytes);
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
             match serde_json::from_str::<Record>(line) {
-                Ok(Record { test, valid, .. }) if [test, valid].iter().any(|share| !(0.0..=1.0).contains(share)) => {
-                    let problem = format!("not a record of a repeat: test {test}, valid {valid}; expected 0 to 1");
-                    return Err(Error::line(path, at + 1, problem));
-                }
                 Ok(record) => {
+                    if let Some(problem) = record.check() {
+                        return Err(Error::line(path, at + 1, format!("not a record of a repeat: {problem}")));
+                    }
                     self.of_cells.entry(key(&record.cell)).or_default().entry(record.seed).or_insert(record);
                 }
                 // The process was killed while writing; the repeat is run again.
@@ -185,22 +198,11 @@ impl Store {
     pub fn append(&self, record: &Record) -> Result<()> {
         let dataset = record.cell.get("dataset").and_then(|name| name.as_str()).unwrap_or("other");
         let path = self.path(dataset);
-        let mut line = serde_json::to_string(record).expect("a record can be written");
-        line.push('\n');
-        let mut write = || -> std::io::Result<()> {
+        let write = || -> std::io::Result<()> {
             fs::create_dir_all(&self.folder)?;
             let mut file = OpenOptions::new().create(true).append(true).read(true).open(&path)?;
             file.lock()?;
-            if file.seek(SeekFrom::End(0))? > 0 {
-                let mut last = [0];
-                file.seek(SeekFrom::End(-1))?;
-                file.read_exact(&mut last)?;
-                if last != [b'\n'] {
-                    line.insert(0, '\n');
-                }
-            }
-            file.write_all(line.as_bytes())?;
-            file.sync_data()
+            append_line(&mut file, record)
         };
         write().map_err(Error::io(&path))
     }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::names::Auto;
 use crate::seeds::{Purpose, Seeds};
 use crate::task::{LabelledNodes, Part, Split, Task};
-use crate::train::{Config, Observer, Resolved, Run};
+use crate::train::{Beside, Config, Observer, Resolved, Run};
 use crate::training::Training;
 
 /// The row of random guesses.
@@ -49,6 +49,18 @@ pub fn measure(
     version: &str,
     observer: &mut dyn Observer,
 ) -> Result<Record> {
+    measure_beside(cell, dataset, seed, version, observer, Beside::Nothing)
+}
+
+/// As `measure`, with what is measured beside the metric.
+pub(super) fn measure_beside(
+    cell: &Cell,
+    dataset: &Dataset,
+    seed: u64,
+    version: &str,
+    observer: &mut (dyn Observer + '_),
+    beside: Beside,
+) -> Result<Record> {
     check(&cell.config)?;
     let config = Config { repeats: 1, seed, ..learning(&cell.config) };
     let peak = Peak::watch();
@@ -56,7 +68,7 @@ pub fn measure(
         let config = config.resolve(dataset)?;
         (guess(dataset, &config)?, 0.0, config)
     } else {
-        let mut trained = Training::new(dataset, config)?.observer(observer).run()?;
+        let mut trained = Training::new(dataset, config)?.beside(beside).observer(observer).run()?;
         (trained.summary.repeats.remove(0), trained.millis_per_epoch.unwrap_or(0.0), trained.config)
     };
     Ok(Record {
@@ -73,6 +85,7 @@ pub fn measure(
         curve: Curve::of(config.evaluate_every, &run.curve),
         vectors_auc: run.vectors_auc,
         agreement: run.agreement,
+        metrics: run.metrics,
         config: Config { model: cell.config.model.clone(), ..config.into() },
     })
 }
@@ -96,16 +109,5 @@ fn guess(dataset: &Dataset, config: &Resolved) -> Result<Run> {
     };
     let (valid, test) = (accuracy(&parts.valid, 0), accuracy(parts.test(), 1));
     let (seed, split) = (config.seed, split.digest());
-    Ok(Run {
-        seed,
-        test,
-        valid,
-        best_epoch: 0,
-        split,
-        curve: Vec::new(),
-        connected: None,
-        few_negatives: None,
-        vectors_auc: None,
-        agreement: None,
-    })
+    Ok(Run { seed, test, valid, split, ..Run::default() })
 }

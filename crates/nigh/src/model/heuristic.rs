@@ -26,13 +26,13 @@ named! {
 /// The factor of each step of a walk.
 const BETA: f32 = 0.005;
 
-/// The longest walk, so that the sum is finite on every graph.
-const LONGEST_WALK: usize = 5;
-
 /// Sources whose walks are followed together.
 const SOURCES_AT_A_TIME: usize = 16;
 
 impl Heuristic {
+    /// The longest walk of `katz`, so that the sum is finite on every graph.
+    pub(crate) const LONGEST_WALK: usize = 5;
+
     /// The score of every pair, in order.
     ///
     /// ```
@@ -42,6 +42,16 @@ impl Heuristic {
     /// # Ok::<(), nigh::Error>(())
     /// ```
     pub fn scores(self, graph: &Arc<Graph>, pairs: &[[u32; 2]]) -> Vec<f32> {
+        self.scores_with(graph, pairs, &mut |_, _| ())
+    }
+
+    /// As `scores`; `progress` is called with the number of steps done and their total, where there are many.
+    pub(crate) fn scores_with(
+        self,
+        graph: &Arc<Graph>,
+        pairs: &[[u32; 2]],
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Vec<f32> {
         let worth = |node: u32| {
             // A node between two others has two neighbours; only between a node and itself there may be one.
             let degree = graph.degree(node as usize).max(2) as f32;
@@ -52,7 +62,7 @@ impl Heuristic {
             }
         };
         match self {
-            Heuristic::Katz => katz(graph, pairs),
+            Heuristic::Katz => katz(graph, pairs, progress),
             Heuristic::PreferentialAttachment => {
                 pairs.iter().map(|pair| pair.map(|node| graph.degree(node as usize) as f32).iter().product()).collect()
             }
@@ -77,18 +87,21 @@ fn common(graph: &Graph, a: u32, b: u32) -> impl Iterator<Item = u32> {
 }
 
 /// Walks are followed from one end of each pair, a few ends at a time: `x_l = β A x_(l-1)`.
-fn katz(graph: &Arc<Graph>, pairs: &[[u32; 2]]) -> Vec<f32> {
+fn katz(graph: &Arc<Graph>, pairs: &[[u32; 2]], progress: &mut dyn FnMut(usize, usize)) -> Vec<f32> {
     let mut by_source: Vec<usize> = (0..pairs.len()).collect();
     by_source.sort_by_key(|&pair| pairs[pair][0]);
     let runs: Vec<&[usize]> = by_source.chunk_by(|&a, &b| pairs[a][0] == pairs[b][0]).collect();
     let adjacency = Operator::adjacency(graph.clone());
     let mut scores = vec![0.0; pairs.len()];
-    for runs in runs.chunks(SOURCES_AT_A_TIME) {
+    let steps = runs.chunks(SOURCES_AT_A_TIME);
+    let num_steps = steps.len();
+    for (step, runs) in steps.enumerate() {
+        progress(step, num_steps);
         let mut x = Matrix::zeros(graph.num_nodes(), runs.len());
         for (column, run) in runs.iter().enumerate() {
             x.row_mut(pairs[run[0]][0] as usize)[column] = 1.0;
         }
-        for _ in 0..LONGEST_WALK {
+        for _ in 0..Heuristic::LONGEST_WALK {
             x = adjacency.propagate(x, 1);
             x.data_mut().iter_mut().for_each(|walks| *walks *= BETA);
             for (column, run) in runs.iter().enumerate() {
@@ -118,7 +131,7 @@ mod tests {
         let pairs: Vec<[u32; 2]> = (0..n as u32).flat_map(|i| (0..n as u32).map(move |j| [i, j])).collect();
         let mut power: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| f64::from(i == j)).collect()).collect();
         let mut walks = vec![vec![0.0; n]; n];
-        for length in 1..=LONGEST_WALK {
+        for length in 1..=Heuristic::LONGEST_WALK {
             power = product(&power);
             let worth = f64::from(BETA).powi(length as i32);
             (0..n).for_each(|i| (0..n).for_each(|j| walks[i][j] += worth * power[i][j]));

@@ -132,6 +132,21 @@ impl EvaluationPairs {
         self.positive.len() as u64 + negative
     }
 
+    /// First ends of the pairs that an evaluation scores, each counted once in positives and once in negatives at least.
+    pub(crate) fn num_sources(&self) -> usize {
+        let distinct = |pairs: &[[u32; 2]]| {
+            let mut sources: Vec<u32> = pairs.iter().map(|pair| pair[0]).collect();
+            sources.par_sort_unstable();
+            sources.dedup();
+            sources.len()
+        };
+        let negative = match &self.ranking {
+            Ranking::Pooled | Ranking::PerPositive { .. } => distinct(&self.negative),
+            Ranking::AllNodes { ends, .. } => ends.nodes.len(),
+        };
+        distinct(&self.positive) + negative
+    }
+
     /// The fewest negatives that a positive is ranked among.
     pub fn fewest_negatives(&self) -> usize {
         match &self.ranking {
@@ -159,12 +174,23 @@ impl EvaluationPairs {
     }
 
     /// The metric under a score: `score` gives one number per pair. Pairs come in portions where they are many.
-    pub fn measure(&self, metric: PairMetric, mut score: impl FnMut(&[[u32; 2]]) -> Result<Vec<f32>>) -> Result<f64> {
+    pub fn measure(&self, metric: PairMetric, score: impl FnMut(&[[u32; 2]]) -> Result<Vec<f32>>) -> Result<f64> {
+        Ok(self.measure_all(&[metric], score)?[0])
+    }
+
+    /// As `measure`, for several metrics of the same scores.
+    pub fn measure_all(
+        &self,
+        metrics: &[PairMetric],
+        mut score: impl FnMut(&[[u32; 2]]) -> Result<Vec<f32>>,
+    ) -> Result<Vec<f64>> {
         let positive = score(&self.positive)?;
         if self.ranking == Ranking::Pooled {
-            return Ok(metric.of(&positive, &score(&self.negative)?));
+            let negative = score(&self.negative)?;
+            return Ok(metrics.iter().map(|metric| metric.of(&positive, &negative)).collect());
         }
-        Ok(metric.of_standings(&self.standings(&positive, score)?))
+        let standings = self.standings(&positive, score)?;
+        Ok(metrics.iter().map(|metric| metric.of_standings(&standings)).collect())
     }
 
     /// Where each positive stands among its own negatives.

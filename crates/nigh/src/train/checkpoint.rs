@@ -53,6 +53,8 @@ struct Current {
     best: Option<Evaluation>,
     /// What the best epoch was chosen by.
     best_worth: Option<f64>,
+    /// The epoch since which nothing was worth more.
+    best_since: Option<usize>,
     curve: Vec<Evaluation>,
 }
 
@@ -125,6 +127,7 @@ impl CheckpointWriter<'_> {
                 steps: current.adam.steps,
                 best: best.map(|best| Evaluation { epoch: best.epoch, loss: 0.0, valid: best.valid, test: best.test }),
                 best_worth: best.map(|best| best.worth),
+                best_since: best.map(|best| best.since),
                 curve: current.curve.to_vec(),
             }
         });
@@ -175,8 +178,8 @@ impl CheckpointWriter<'_> {
         let Some(current) = header.current else { return Ok(None) };
         let best = match current.best {
             Some(Evaluation { epoch, valid, test, .. }) => {
-                let worth = current.best_worth.unwrap_or(valid);
-                Some(Best { epoch, valid, test, worth, weights: checked("best")? })
+                let (worth, since) = (current.best_worth.unwrap_or(valid), current.best_since.unwrap_or(epoch));
+                Some(Best { epoch, valid, test, worth, since, weights: checked("best")?, reported: None })
             }
             None => None,
         };

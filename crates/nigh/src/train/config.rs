@@ -82,7 +82,8 @@ settings! {
     walk_epochs: {usize = Node2Vec::default().epochs}, "N";
     /// Score of a pair: `auto`, `cosine`, `inner-product` or `hadamard-mlp`
     decoder: [Decoder], "DECODER";
-    /// `auto`, `auc`, `ap`, `hits@K`, `mrr`, `accuracy` or `macro-f1`
+    /// The metric that chooses the epoch and is reported first: `auto`, `auc`, `ap`, `hits@K`, `mrr`, `accuracy`, `micro-f1` or
+    /// `macro-f1`; the usual ones are reported beside it
     metric: [Metric], "METRIC";
     /// Passes over the training data: `auto` (by model; 1000 for the paper's) or a number
     epochs: [usize], "N";
@@ -109,6 +110,9 @@ settings! {
     /// Epochs between two evaluations; the first and the last epoch are always evaluated; `auto` (by model; 5 for the
     /// paper's) or a number
     evaluate_every: [usize], "N";
+    /// Stop a run after this many epochs without a better validation metric, 0 for never; `auto` (300; 0 by protocol published and
+    /// with a cosine schedule, whose last epochs count most) or a number
+    patience: [usize], "N";
     /// Number of runs, with random seeds SEED, SEED+1, ...
     repeats: {usize = 5}, "N";
     /// Random seed of the first run
@@ -222,6 +226,14 @@ impl Config {
         Ok(table)
     }
 
+    /// The settings that are not the default, and the task.
+    pub(crate) fn written(&self) -> toml::Table {
+        let table = |config: &Config| toml::Table::try_from(config).expect("settings are a table");
+        let defaults = table(&Config::default());
+        let is_set = |(name, value): &(String, toml::Value)| defaults.get(name) != Some(value) || name == "task";
+        table(self).into_iter().filter(is_set).collect()
+    }
+
     /// Every setting, as users type it.
     pub fn names() -> Vec<String> {
         SETTINGS.iter().map(|setting| setting.name.clone()).collect()
@@ -258,6 +270,7 @@ impl Config {
         let choices = [
             ("decay-at", self.decay_at),
             ("batch-size", self.batch_size),
+            ("patience", self.patience),
             ("train-per-class", self.train_per_class),
             ("valid-per-class", self.valid_per_class),
             ("test-per-class", self.test_per_class),

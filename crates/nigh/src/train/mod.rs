@@ -1,9 +1,11 @@
 //! 6. Learning: settings, the loop over repeats, and what it leaves.
 
 mod adam;
+mod baseline;
 mod batch_nodes;
 mod checkpoint;
 mod config;
+mod effect;
 mod node_objective;
 mod objective;
 mod observer;
@@ -18,19 +20,22 @@ mod setting;
 mod trainer;
 
 pub use adam::{Adam, Optimizer};
+pub use baseline::Baseline;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
-pub use observer::{Observer, Progress, Silent};
+pub use observer::{Observer, Progress, Silent, Stage};
 pub use resolve::{ChosenModel, FitSettings};
 pub use schedule::Schedule;
 pub use setting::Setting;
+
+pub use crate::statistics::mean_and_std;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::graph::Operator;
 use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
-use crate::metric::{Metric, PairMetric};
+use crate::metric::{ClassMetric, Metric, Metrics, PairMetric};
 use crate::model::{Architecture, Dimensions, Model, PairSource};
 use crate::seeds::{Purpose, Seeds};
 use crate::source::walks::max_row_norm;
@@ -38,16 +43,16 @@ use crate::source::{Proximities, estimate};
 use crate::task::{ConnectedPairs, EvaluationPairs, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
 use node_objective::NodeObjective;
-use objective::{CosinesOfVectors, Objective};
+use objective::Objective;
 use pair_objective::PairObjective;
 use pool::on_the_pool;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use trainer::{Best, State, Trainer};
+use trainer::{Best, Finished, State, Trainer};
 
 /// What one repeat found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Run {
     /// Repeats differ in nothing else.
     pub seed: u64,
@@ -76,6 +81,31 @@ pub struct Run {
     /// scores by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
+    /// Every metric of the task on the test part, at the same epoch.
+    #[serde(default, skip_serializing_if = "Metrics::is_empty")]
+    pub metrics: Metrics,
+    /// Simple answers to the same test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baselines: Vec<Baseline>,
+}
+
+impl Run {
+    /// Epochs that were run: fewer than planned if validation had not become better for long.
+    pub fn epochs(&self) -> usize {
+        self.curve.last().map_or(0, |evaluation| evaluation.epoch)
+    }
+}
+
+/// What is measured beside the metric that chooses the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Beside {
+    /// Nothing: for tables and searches.
+    Nothing,
+    /// Every metric of the task.
+    Metrics,
+    /// Every metric of the task, and simple baselines of the same split.
+    #[default]
+    MetricsAndBaselines,
 }
 
 /// The test metric on pairs both of whose ends have an edge that message passing sees. A node without one may tell by that
@@ -118,6 +148,7 @@ pub(crate) struct Job<'a> {
     pub architecture: &'a Architecture,
     /// For every repeat, in place of the one that its seed gives.
     pub split: Option<&'a Split>,
+    pub beside: Beside,
 }
 
 /// What a training leaves: every repeat, and the model of the one that was best on its validation part.
@@ -137,13 +168,6 @@ pub(crate) struct Outcome {
     pub proximity_error: Option<f64>,
 }
 
-/// Mean and population standard deviation.
-pub fn mean_and_std(values: &[f64]) -> (f64, f64) {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
-    (mean, variance.sqrt())
-}
-
 /// Trains `config.repeats` models and keeps the best. With a checkpoint, a training that was killed resumes and ends with the
 /// same bytes.
 pub(crate) fn fit(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&Checkpoint>) -> Result<Outcome> {
@@ -161,11 +185,22 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
     let (started, mut epochs_run, mut not_training) = (Instant::now(), 0, Duration::ZERO);
     while ended.runs.len() < config.repeats {
         let seed = config.seed + ended.runs.len() as u64;
+        observer.stage(Stage::Split, 0, 1);
         let split = match job.split {
             Some(split) => split.clone(),
             None => config.split().split(job.dataset, Seeds::new(seed))?,
         };
         let few_negatives = few_negatives(&split, config.metric);
+        let metrics = reported(&split, config.metric, job.beside);
+        let aside = Instant::now();
+        let baselines = match job.beside {
+            Beside::MetricsAndBaselines => {
+                observer.stage(Stage::Baselines, 0, 1);
+                baseline::baselines(&split, config.task, &metrics, &config.model)?
+            }
+            Beside::Nothing | Beside::Metrics => Vec::new(),
+        };
+        not_training += aside.elapsed();
         let test = ConnectedTest::of(&split, config);
         let repeat = Repeat {
             config,
@@ -176,14 +211,20 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
             observer,
             ended: &ended,
             writer: writer.as_ref(),
+            metrics: &metrics,
         };
         let mut finished = match (split, config.metric) {
-            (Split::Nodes(parts), Metric::Classes(metric)) => fit_repeat::<NodeObjective>(repeat, parts, metric)?,
-            (Split::Pairs(parts), Metric::Pairs(metric)) => fit_repeat::<PairObjective>(repeat, parts, metric)?,
+            (Split::Nodes(parts), Metric::Classes(metric)) => {
+                fit_repeat::<NodeObjective>(repeat, parts, metric, Metric::of_classes)?
+            }
+            (Split::Pairs(parts), Metric::Pairs(metric)) => {
+                fit_repeat::<PairObjective>(repeat, parts, metric, Metric::of_pairs)?
+            }
             (split, _) => return Err(wrong_kind(&split, config)),
         };
         let aside = Instant::now();
         finished.run.few_negatives = few_negatives;
+        finished.run.baselines = baselines;
         finished.run.connected = test.map(|test| test.measure(job, &finished)).transpose()?.flatten();
         not_training += aside.elapsed() + finished.not_training;
         observer.repeat(&finished.run);
@@ -224,6 +265,8 @@ struct Repeat<'a> {
     /// The repeats before it, for the checkpoint.
     ended: &'a EndedRepeats,
     writer: Option<&'a CheckpointWriter<'a>>,
+    /// To measure on the test part at the end.
+    metrics: &'a [Metric],
 }
 
 /// One repeat after it was run.
@@ -242,12 +285,14 @@ fn fit_repeat<O: Objective>(
     repeat: Repeat<'_>,
     parts: Parts<O::Training, O::Evaluation>,
     metric: O::Metric,
+    of_kind: fn(Metric) -> Option<O::Metric>,
 ) -> Result<FinishedRepeat> {
-    let Repeat { config, seed, digest, model, resumed, observer, ended, writer } = repeat;
-    let mut trainer = Trainer::<O>::new(parts, metric, model, config.fit(), resumed, observer)?;
+    let Repeat { config, seed, digest, model, resumed, observer, ended, writer, metrics } = repeat;
+    let reported: Vec<O::Metric> = metrics.iter().copied().filter_map(of_kind).collect();
+    let mut trainer = Trainer::<O>::new(parts, metric, reported, model, config.fit(), resumed, observer)?;
     let (number, mut epochs_run, mut flow) = (ended.runs.len(), 0, ControlFlow::Continue(()));
-    while trainer.epoch < config.epochs && flow.is_continue() {
-        let (loss, evaluation) = trainer.run_epoch()?;
+    while !trainer.has_ended() && flow.is_continue() {
+        let (loss, evaluation) = trainer.run_epoch(observer)?;
         epochs_run += 1;
         let (repeats, epochs, epoch) = (config.repeats, config.epochs, trainer.epoch);
         flow = observer.epoch(&Progress { repeat: number, repeats, epoch, epochs, loss }, evaluation.as_ref());
@@ -256,12 +301,40 @@ fn fit_repeat<O: Objective>(
         }
     }
     let aside = Instant::now();
-    let (best, curve, CosinesOfVectors { auc: vectors_auc, agreement }) = trainer.finish()?;
+    let Finished { best, metrics: values, curve, cosines } = trainer.finish(observer)?;
     let not_training = aside.elapsed();
     let Best { epoch: best_epoch, valid, test, weights, .. } = best;
-    let (connected, few_negatives, split) = (None, None, digest);
-    let run = Run { seed, test, valid, best_epoch, split, curve, connected, few_negatives, vectors_auc, agreement };
+    let run = Run {
+        seed,
+        test,
+        valid,
+        best_epoch,
+        split: digest,
+        curve,
+        vectors_auc: cosines.auc,
+        agreement: cosines.agreement,
+        metrics: metrics.iter().copied().zip(values).collect(),
+        ..Run::default()
+    };
     Ok(FinishedRepeat { run, weights, epochs_run, not_training, flow })
+}
+
+/// What is reported of a split: every metric of its kind and the one that chooses the epoch. Hits@K among fewer than K negatives says
+/// nothing and is left out.
+fn reported(split: &Split, chosen: Metric, beside: Beside) -> Vec<Metric> {
+    let mut metrics: Vec<Metric> = match split {
+        _ if beside == Beside::Nothing => return Vec::new(),
+        Split::Nodes(_) => ClassMetric::REPORTED.map(Metric::from).to_vec(),
+        Split::Pairs(parts) => {
+            let fewest = parts.test().iter().map(|part| part.question.fewest_negatives()).min().unwrap_or(0);
+            let says_something = |metric: &PairMetric| !matches!(metric, PairMetric::HitsAt(k) if fewest < *k);
+            PairMetric::REPORTED.into_iter().filter(says_something).map(Metric::from).collect()
+        }
+    };
+    metrics.push(chosen);
+    metrics.sort_unstable();
+    metrics.dedup();
+    metrics
 }
 
 /// The fewest negatives that a positive of validation or test is ranked among, if Hits@K needs more.
@@ -305,9 +378,10 @@ impl ConnectedTest {
         let mut model = job.build(run.seed)?;
         model.weights.set_values(finished.weights.clone());
         let draw = run.best_epoch as u64;
-        let mut objective = PairObjective::for_evaluation(metric, &model)?;
+        let mut objective = PairObjective::for_evaluation(&model)?;
         let parts = self.parts.into_iter().map(|part| Part { view: part.view, question: part.question.pairs });
-        let test = objective::mean_metric(&mut objective, 0, &parts.collect::<Vec<_>>(), &model, draw)?;
+        let parts: Vec<_> = parts.collect();
+        let test = objective::mean_metrics(&mut objective, &[metric], 0, &parts, &model, draw)?[0];
         Ok(Some(Connected { test, ..connected }))
     }
 }
@@ -377,15 +451,19 @@ impl EndedRepeats {
     }
 }
 
-/// The metric of a trained model on the validation and the test part of a split, each part seen through its own view.
-pub(crate) fn evaluate(model: &Model, metric: Metric, split: &Split, draw: u64) -> Result<[f64; 2]> {
-    match (split, metric) {
-        (Split::Nodes(parts), Metric::Classes(metric)) => {
-            objective::evaluate(&mut NodeObjective::for_evaluation(metric), parts, model, draw)
+/// The metrics of a trained model on the validation and the test part of a split, each part seen through its own view.
+pub(crate) fn evaluate(model: &Model, metric: Metric, split: &Split, draw: u64) -> Result<[Metrics; 2]> {
+    let metrics = reported(split, metric, Beside::Metrics);
+    let values = match (split, metric) {
+        (Split::Nodes(parts), Metric::Classes(_)) => {
+            let metrics: Vec<ClassMetric> = metrics.iter().filter_map(|metric| metric.of_classes()).collect();
+            objective::evaluate(&mut NodeObjective::for_evaluation(), &metrics, parts, model, draw)?
         }
-        (Split::Pairs(parts), Metric::Pairs(metric)) => {
-            objective::evaluate(&mut PairObjective::for_evaluation(metric, model)?, parts, model, draw)
+        (Split::Pairs(parts), Metric::Pairs(_)) => {
+            let metrics: Vec<PairMetric> = metrics.iter().filter_map(|metric| metric.of_pairs()).collect();
+            objective::evaluate(&mut PairObjective::for_evaluation(model)?, &metrics, parts, model, draw)?
         }
-        _ => Err(Error::setting("metric", metric, "it does not fit the split")),
-    }
+        _ => return Err(Error::setting("metric", metric, "it does not fit the split")),
+    };
+    Ok(values.map(|values| metrics.iter().copied().zip(values).collect()))
 }

@@ -23,7 +23,6 @@ const TEMPERATURE: f32 = 0.5;
 /// The classes of nodes.
 #[derive(Debug)]
 pub(super) struct NodeObjective {
-    metric: ClassMetric,
     /// The branches of a gated model over each training part, recorded when it is first seen.
     branches: Vec<Option<TrainedBranches>>,
     /// Mean log-likelihood of the validation labels by a gated model when it was last evaluated.
@@ -31,8 +30,8 @@ pub(super) struct NodeObjective {
 }
 
 impl NodeObjective {
-    pub fn for_evaluation(metric: ClassMetric) -> NodeObjective {
-        NodeObjective { metric, branches: Vec::new(), likelihood: None }
+    pub fn for_evaluation() -> NodeObjective {
+        NodeObjective { branches: Vec::new(), likelihood: None }
     }
 }
 
@@ -42,7 +41,6 @@ impl Objective for NodeObjective {
     type Metric = ClassMetric;
 
     fn new(
-        metric: ClassMetric,
         _: &FitSettings,
         model: &mut Model,
         train: &[Part<LabelledNodes>],
@@ -57,7 +55,7 @@ impl Objective for NodeObjective {
             };
             model.learn_labels(train.iter().flat_map(labelled));
         }
-        Ok(NodeObjective::for_evaluation(metric))
+        Ok(NodeObjective::for_evaluation())
     }
 
     fn num_batches(&self, _: &Part<LabelledNodes>) -> usize {
@@ -105,11 +103,19 @@ impl Objective for NodeObjective {
         valid + self.likelihood.unwrap_or(0.0)
     }
 
-    fn metric(&mut self, _: PartName, part: &Part<LabelledNodes>, h: &Matrix, _: &Model) -> Result<f64> {
+    fn metrics(
+        &mut self,
+        metrics: &[ClassMetric],
+        _: PartName,
+        part: &Part<LabelledNodes>,
+        h: &Matrix,
+        _: &Model,
+        _: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<f64>> {
         let LabelledNodes { nodes, labels } = &part.question;
         nodes.iter().try_for_each(|&node| check_finite(h.row(node as usize)))?;
         let predictions: Vec<u32> = nodes.iter().map(|&node| softmax::most_likely(h.row(node as usize))).collect();
-        Ok(self.metric.of(labels, &predictions))
+        Ok(metrics.iter().map(|metric| metric.of(labels, &predictions)).collect())
     }
 }
 
@@ -199,7 +205,7 @@ mod tests {
 
     #[test]
     fn of_epochs_of_one_accuracy_that_of_likelier_labels_is_worth_more() {
-        let judged = |likelihood| NodeObjective { likelihood, ..NodeObjective::for_evaluation(ClassMetric::Accuracy) };
+        let judged = |likelihood| NodeObjective { likelihood, ..NodeObjective::for_evaluation() };
         assert!(judged(Some(-0.6)).worth(0.8) > judged(Some(-0.7)).worth(0.8));
         assert_eq!(judged(None).worth(0.8), 0.8, "only a gated model has a likelihood to go by");
     }

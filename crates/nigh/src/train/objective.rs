@@ -37,12 +37,11 @@ pub(super) trait Objective: Sized {
     /// What evaluation parts ask.
     type Evaluation: Question;
     /// What is measured.
-    type Metric;
+    type Metric: Copy;
 
     /// For one repeat over these training parts. What the model learns from them before training, it learns here; `progress` is
     /// called with the number of steps done and their total.
     fn new(
-        metric: Self::Metric,
         fit: &FitSettings,
         model: &mut Model,
         train: &[Part<Self::Training>],
@@ -99,8 +98,17 @@ pub(super) trait Objective: Sized {
         valid
     }
 
-    /// The metric of one part, given the representations. What does not change between epochs may be kept under its name.
-    fn metric(&mut self, name: PartName, part: &Part<Self::Evaluation>, h: &Matrix, model: &Model) -> Result<f64>;
+    /// The metrics of one part, given the representations. What does not change between epochs may be kept under its name. `progress` is
+    /// called with the number of pairs scored and their total, where that takes long.
+    fn metrics(
+        &mut self,
+        metrics: &[Self::Metric],
+        name: PartName,
+        part: &Part<Self::Evaluation>,
+        h: &Matrix,
+        model: &Model,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<f64>>;
 }
 
 /// Training parts that do not see their own answers.
@@ -109,29 +117,42 @@ pub(super) type Masked<T> = Option<Vec<Part<T>>>;
 /// Which evaluation part: validation (0) or test (1), and its number there.
 pub(super) type PartName = (usize, usize);
 
-/// The metric of a trained model on validation and test.
+/// The metrics of a trained model on validation and test.
 pub(super) fn evaluate<O: Objective>(
     objective: &mut O,
+    metrics: &[O::Metric],
     parts: &Parts<O::Training, O::Evaluation>,
     model: &Model,
     draw: u64,
-) -> Result<[f64; 2]> {
-    let valid = mean_metric(objective, 0, &parts.valid, model, draw)?;
-    Ok([valid, parts.test.as_ref().map_or(Ok(valid), |test| mean_metric(objective, 1, test, model, draw))?])
+) -> Result<[Vec<f64>; 2]> {
+    let valid = mean_metrics(objective, metrics, 0, &parts.valid, model, draw)?;
+    let test = match &parts.test {
+        Some(test) => mean_metrics(objective, metrics, 1, test, model, draw)?,
+        None => valid.clone(),
+    };
+    Ok([valid, test])
 }
 
-/// The metric of a trained model, as the mean over the parts of a stage: validation (0) or test (1).
-pub(super) fn mean_metric<O: Objective>(
+/// The metrics of a trained model, as means over the parts of a stage: validation (0) or test (1).
+pub(super) fn mean_metrics<O: Objective>(
     objective: &mut O,
+    metrics: &[O::Metric],
     stage: usize,
     parts: &[Part<O::Evaluation>],
     model: &Model,
     draw: u64,
-) -> Result<f64> {
+) -> Result<Vec<f64>> {
     let of = |(number, part): (usize, &Part<O::Evaluation>)| {
-        objective.metric((stage, number), part, &model.represent(&part.view, draw), model)
+        let h = model.represent(&part.view, draw);
+        objective.metrics(metrics, (stage, number), part, &h, model, &mut |_, _| ())
     };
-    Ok(mean_and_std(&parts.iter().enumerate().map(of).collect::<Result<Vec<f64>>>()?).0)
+    Ok(means(&parts.iter().enumerate().map(of).collect::<Result<Vec<_>>>()?))
+}
+
+/// The mean of each metric over parts.
+pub(super) fn means(of_parts: &[Vec<f64>]) -> Vec<f64> {
+    let metrics = 0..of_parts.first().map_or(0, Vec::len);
+    metrics.map(|at| mean_and_std(&of_parts.iter().map(|values| values[at]).collect::<Vec<_>>()).0).collect()
 }
 
 /// Scores that can't be compared would be ranked by accident.

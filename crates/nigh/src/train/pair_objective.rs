@@ -14,10 +14,9 @@ use crate::seeds::{Purpose, Seeds};
 use crate::task::{EvaluationPairs, PairParts, Part, Ranking, TrainingPairs, mask};
 use std::collections::HashMap;
 
-/// A decoder, its loss and its metric.
+/// A decoder and its loss.
 #[derive(Debug)]
 pub(super) struct PairObjective {
-    metric: PairMetric,
     batch_size: usize,
     negatives_per_positive: usize,
     /// One per training part, so that its positive pairs are sorted once; one for all if they are taken in batches.
@@ -39,9 +38,8 @@ pub(super) struct PairObjective {
 const MAX_KEPT_PAIRS: usize = 1 << 22;
 
 impl PairObjective {
-    pub fn for_evaluation(metric: PairMetric, model: &Model) -> Result<PairObjective> {
+    pub fn for_evaluation(model: &Model) -> Result<PairObjective> {
         Ok(PairObjective {
-            metric,
             batch_size: 0,
             negatives_per_positive: 1,
             decoders: Vec::new(),
@@ -155,7 +153,6 @@ impl Objective for PairObjective {
     type Metric = PairMetric;
 
     fn new(
-        metric: PairMetric,
         fit: &FitSettings,
         model: &mut Model,
         train: &[Part<TrainingPairs>],
@@ -164,7 +161,7 @@ impl Objective for PairObjective {
         let mut objective = PairObjective {
             batch_size: fit.batch_size,
             negatives_per_positive: fit.negatives_per_positive,
-            ..PairObjective::for_evaluation(metric, model)?
+            ..PairObjective::for_evaluation(model)?
         };
         if fit.batch_size > 0 {
             objective.decoders.push(decoder_of(model)?);
@@ -249,11 +246,28 @@ impl Objective for PairObjective {
         self.decoders[decoder].loss(h, &mut model.weights, &pass, gradient)
     }
 
-    fn metric(&mut self, name: PartName, part: &Part<EvaluationPairs>, h: &Matrix, model: &Model) -> Result<f64> {
+    fn metrics(
+        &mut self,
+        metrics: &[PairMetric],
+        name: PartName,
+        part: &Part<EvaluationPairs>,
+        h: &Matrix,
+        model: &Model,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<f64>> {
+        if let Some(heuristic) = model.architecture().heuristic {
+            let (graph, total, mut done) = (part.view.operator.graph(), part.question.num_scored() as usize, 0);
+            return part.question.measure_all(metrics, |pairs| {
+                let mut scored = |step: usize, steps: usize| progress(done + pairs.len() * step / steps, total);
+                let scores = heuristic.scores_with(graph, pairs, &mut scored);
+                done += pairs.len();
+                Ok(scores)
+            });
+        }
         let kept = &mut self.evaluation_scalars;
         let known = kept.entry(name).or_default();
         let (evaluator, mut portion, mut num_kept) = (&mut self.evaluator, 0, 0);
-        part.question.measure(self.metric, |pairs| {
+        part.question.measure_all(metrics, |pairs| {
             num_kept += pairs.len();
             let scores = if self.tables.is_empty() || num_kept > MAX_KEPT_PAIRS {
                 evaluator.scores(model, &part.view, h, pairs)

@@ -1,10 +1,10 @@
 //! One repeat: the loop over epochs and steps, readable top to bottom.
 
-use super::objective::{CosinesOfVectors, Objective, Step};
-use super::observer::Observer;
+use super::objective::{CosinesOfVectors, Objective, Step, means};
+use super::observer::{Observer, Stage};
 use super::reordered::reorder;
 use super::resolve::FitSettings;
-use super::{Adam, Evaluation, mean_and_std};
+use super::{Adam, Evaluation};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::model::{Model, Recording, View};
@@ -25,6 +25,10 @@ pub(super) struct Trainer<O: Objective> {
     /// Training parts that do not see their own answers.
     masked: Option<MaskedParts<O::Training>>,
     objective: O,
+    /// What chooses the epoch.
+    metric: O::Metric,
+    /// What is measured on the test part at the best epoch.
+    reported: Vec<O::Metric>,
     adam: Adam,
     pub(super) epoch: usize,
     best: Option<Best>,
@@ -64,7 +68,11 @@ pub(super) struct Best {
     pub test: f64,
     /// What it was chosen by.
     pub worth: f64,
+    /// The epoch since which nothing was worth more than this. Equally good epochs after it are taken, but do not prolong a training.
+    pub since: usize,
     pub weights: Vec<Matrix>,
+    /// The reported metrics on the test part, if they are known already.
+    pub reported: Option<Vec<f64>>,
 }
 
 /// Everything that changes while a repeat is trained; all randomness follows from it.
@@ -90,11 +98,13 @@ impl<O: Objective> Trainer<O> {
     pub fn new(
         mut parts: Parts<O::Training, O::Evaluation>,
         metric: O::Metric,
+        reported: Vec<O::Metric>,
         mut model: Model,
         fit: FitSettings,
         resumed: Option<State>,
         observer: &mut dyn Observer,
     ) -> Result<Trainer<O>> {
+        observer.stage(Stage::SetUp, 0, 1);
         reorder(&mut parts, fit.epochs);
         // Recordings copy frozen weights, so these come first.
         let (adam, epoch, best, curve) = match resumed {
@@ -104,7 +114,8 @@ impl<O: Objective> Trainer<O> {
             }
             None => {
                 // Only models of one graph learn before training.
-                model.pretrain(&parts.train[0].view, &mut |done, total| observer.pretrain(done, total));
+                let mut progress = |done, total| observer.stage(Stage::SetUp, done, total);
+                model.pretrain(&parts.train[0].view, &mut progress);
                 (Adam::new(&model.weights), 0, None, Vec::new())
             }
         };
@@ -114,8 +125,8 @@ impl<O: Objective> Trainer<O> {
             recorded: None,
         });
         let train = masked.as_ref().map_or(&parts.train, |masked| &masked.parts);
-        let mut progress = |done, total| observer.pretrain(done, total);
-        let objective = O::new(metric, &fit, &mut model, train, &mut progress)?;
+        let mut progress = |done, total| observer.stage(Stage::SetUp, done, total);
+        let objective = O::new(&fit, &mut model, train, &mut progress)?;
         let mut views = Views::default();
         let recording_of = [
             if masked.is_none() { views.of(&parts.train) } else { Vec::new() },
@@ -123,11 +134,25 @@ impl<O: Objective> Trainer<O> {
             parts.test.as_ref().map(|test| views.of(test)).unwrap_or_default(),
         ];
         let recordings = views.0.iter().map(|view| model.record(view)).collect();
-        Ok(Trainer { fit, parts, model, recordings, recording_of, masked, objective, adam, epoch, best, curve })
+        Ok(Trainer {
+            fit,
+            parts,
+            model,
+            recordings,
+            recording_of,
+            masked,
+            objective,
+            metric,
+            reported,
+            adam,
+            epoch,
+            best,
+            curve,
+        })
     }
 
     /// One epoch, and the evaluation that may be due after it. Returns the mean loss of its steps.
-    pub fn run_epoch(&mut self) -> Result<(f64, Option<Evaluation>)> {
+    pub fn run_epoch(&mut self, observer: &mut dyn Observer) -> Result<(f64, Option<Evaluation>)> {
         self.epoch += 1;
         self.mask_again();
         let mut order: Vec<usize> = (0..self.train().len()).collect();
@@ -146,8 +171,15 @@ impl<O: Objective> Trainer<O> {
         if !loss.is_finite() {
             return Err(Error::Diverged { epoch: self.epoch, loss });
         }
-        let evaluation = self.fit.evaluates_after(self.epoch).then(|| self.evaluate(loss)).transpose()?;
+        let evaluation = self.fit.evaluates_after(self.epoch).then(|| self.evaluate(loss, observer)).transpose()?;
         Ok((loss, evaluation))
+    }
+
+    /// Whether all epochs are run, or none of the last ones was better than those before.
+    pub fn has_ended(&self) -> bool {
+        let FitSettings { epochs, patience, .. } = self.fit;
+        let is_stale = |best: &Best| patience > 0 && self.epoch - best.since >= patience;
+        self.epoch >= epochs || self.best.as_ref().is_some_and(is_stale)
     }
 
     /// The training parts of this epoch.
@@ -187,14 +219,46 @@ impl<O: Objective> Trainer<O> {
     }
 
     /// The metric on validation and test; keeps the weights if no epoch was worth more.
-    fn evaluate(&mut self, loss: f64) -> Result<Evaluation> {
+    fn evaluate(&mut self, loss: f64, observer: &mut dyn Observer) -> Result<Evaluation> {
+        let (chosen, mut asked) = ([self.metric], vec![self.metric]);
+        // A single evaluation is that of the best epoch, and scoring the same pairs again would take as long.
+        let reports = self.fit.epochs == 1;
+        if reports {
+            asked.extend_from_slice(&self.reported);
+        }
+        let [valid, mut test] = self.measure([&chosen, &asked], self.epoch, observer)?;
+        let reported = reports.then(|| test.split_off(1));
+        let (valid, test) = (valid[0], test[0]);
+        let evaluation = Evaluation { epoch: self.epoch, loss, valid, test };
+        self.curve.push(evaluation);
+        // Of equally good epochs the latest counts: with a handful of validation nodes the first perfect epoch comes long
+        // before training ends.
+        let worth = self.objective.worth(valid);
+        if self.best.as_ref().is_none_or(|best| worth >= best.worth) {
+            let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
+            let since = self.best.as_ref().filter(|best| worth == best.worth).map_or(self.epoch, |best| best.since);
+            self.best = Some(Best { epoch: self.epoch, valid, test, worth, since, weights, reported });
+        }
+        Ok(evaluation)
+    }
+
+    /// Metrics on validation and others on test, with the weights that the model has after an epoch.
+    fn measure(
+        &mut self,
+        metrics: [&[O::Metric]; 2],
+        epoch: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<[Vec<f64>; 2]> {
+        // Where nothing is held out, the test is the validation.
+        let metrics = if self.parts.test.is_some() { metrics } else { [metrics[1], &[]] };
+        let (num_parts, mut part_number) = (self.recording_of[1].len() + self.recording_of[2].len(), 0);
         let (mut valid, mut test) = (Vec::new(), Vec::new());
         let tests: &[Part<O::Evaluation>] = self.parts.test.as_deref().unwrap_or(&[]);
         let is_asked = |at: usize| self.recording_of[1..].iter().any(|of| of.contains(&at));
         for (_, recording) in self.recordings.iter_mut().enumerate().filter(|(at, _)| is_asked(*at)) {
             recording.restrict(&self.model, None);
             // One pass serves validation and test alike.
-            recording.evaluate(&self.model, self.epoch as u64);
+            recording.evaluate(&self.model, epoch as u64);
         }
         let recordings = self.recording_of[1].iter().map(|&at| &self.recordings[at]);
         self.objective.fit_to_validation(&mut self.model, self.parts.valid.iter().zip(recordings));
@@ -207,23 +271,21 @@ impl<O: Objective> Trainer<O> {
             let h = recording.answer(&self.model);
             let stages = asked.into_iter().zip([&self.parts.valid[..], tests]).zip([&mut valid, &mut test]);
             for (stage, ((asked, parts), values)) in stages.enumerate() {
-                for part in asked {
-                    values.push(self.objective.metric((stage, part), &parts[part], h, &self.model)?);
+                for part in asked.into_iter().filter(|_| !metrics[stage].is_empty()) {
+                    let mut progress = |done: usize, total: usize| {
+                        // In thousandths of all parts.
+                        let done = 1000.0 * (part_number as f64 + done as f64 / total as f64) / num_parts as f64;
+                        observer.stage(Stage::Scoring, done as usize, 1000);
+                    };
+                    let (name, part) = ((stage, part), &parts[part]);
+                    values.push(self.objective.metrics(metrics[stage], name, part, h, &self.model, &mut progress)?);
+                    part_number += 1;
                 }
             }
         }
-        let valid = mean_and_std(&valid).0;
-        let test = if self.parts.test.is_some() { mean_and_std(&test).0 } else { valid };
-        let evaluation = Evaluation { epoch: self.epoch, loss, valid, test };
-        self.curve.push(evaluation);
-        // Of equally good epochs the latest counts: with a handful of validation nodes the first perfect epoch comes long
-        // before training ends.
-        let worth = self.objective.worth(valid);
-        if self.best.as_ref().is_none_or(|best| worth >= best.worth) {
-            let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
-            self.best = Some(Best { epoch: self.epoch, valid, test, worth, weights });
-        }
-        Ok(evaluation)
+        let valid = means(&valid);
+        let test = if self.parts.test.is_some() { means(&test) } else { valid.clone() };
+        Ok([valid, test])
     }
 
     /// What a checkpoint keeps.
@@ -237,17 +299,35 @@ impl<O: Objective> Trainer<O> {
         }
     }
 
-    /// The best epoch, every evaluation, and what the cosines of vectors are worth.
-    pub fn finish(self) -> Result<(Best, Vec<Evaluation>, CosinesOfVectors)> {
-        let Trainer { mut model, parts, curve, best, recordings, masked, objective, .. } = self;
+    /// The best epoch, with all that is reported of it.
+    pub fn finish(mut self, observer: &mut dyn Observer) -> Result<Finished> {
+        observer.stage(Stage::Report, 0, 1);
+        let mut best = self.best.take().expect("the first epoch is always evaluated");
+        self.model.weights.set_values(best.weights);
+        let reported = std::mem::take(&mut self.reported);
+        let metrics = match best.reported.take() {
+            Some(known) => known,
+            None if reported.is_empty() => Vec::new(),
+            None => self.measure([&[], &reported], best.epoch, observer)?[1].clone(),
+        };
+        let Trainer { mut model, parts, curve, recordings, masked, objective, .. } = self;
         // Buffers of the training, which the vectors need not wait for.
         drop((recordings, masked, objective));
-        let mut best = best.expect("the first epoch is always evaluated");
-        model.weights.set_values(best.weights);
         let cosines = O::finish(&mut model, &parts, best.epoch as u64)?;
         best.weights = model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
-        Ok((best, curve, cosines))
+        Ok(Finished { best, metrics, curve, cosines })
     }
+}
+
+/// What a repeat leaves.
+pub(super) struct Finished {
+    pub best: Best,
+    /// Those that are reported, in order.
+    pub metrics: Vec<f64>,
+    /// Every evaluation.
+    pub curve: Vec<Evaluation>,
+    /// What the cosines of vectors are worth.
+    pub cosines: CosinesOfVectors,
 }
 
 /// The different views of all parts.

@@ -36,6 +36,35 @@ pub(super) fn card(trained: &Trained) -> String {
         None => String::new(),
         Some(note) => format!("\n\nNote: {note}."),
     };
+    let warnings: String =
+        summary.warnings(config.metric).iter().map(|text| format!("**Warning:** {text}.\n\n")).collect();
+    let interval = match summary.chosen_metric().interval_95 {
+        None => String::new(),
+        Some([low, high]) => format!("| its 95 % interval (Student's t) | {} to {} % |\n", percent(low), percent(high)),
+    };
+    let others: String = summary
+        .metrics()
+        .iter()
+        .filter(|(metric, _)| **metric != config.metric)
+        .map(|(metric, of)| format!("| {metric}, test | {} ± {} % |\n", percent(of.mean), percent(of.std)))
+        .collect();
+    let baselines: String = summary
+        .baselines()
+        .iter()
+        .map(|baseline| match (baseline.metrics.get(&config.metric), &baseline.left_out) {
+            (Some(figure), _) => {
+                format!("| {}, test, by {} | {} % |\n", config.metric, baseline.name, percent(*figure))
+            }
+            (None, reason) => {
+                format!(
+                    "| {}, test, by {} | left out: {} |\n",
+                    config.metric,
+                    baseline.name,
+                    reason.as_deref().unwrap_or("")
+                )
+            }
+        })
+        .collect();
     let pairs_option = if config.task.is_about_pairs() { " --pairs PAIRS" } else { "" };
     let given = if config.task.uses_features() && architecture.uses(Source::Features) && summary.num_features > 0 {
         "\n\nA graph of your own needs its `--features FILE` each time."
@@ -46,9 +75,13 @@ pub(super) fn card(trained: &Trained) -> String {
         "# {model} for {task} on {dataset}\n\n\
          {parameters} parameters, trained by nigh {version} on {nodes} and {edges} with {features} per \
          node{classes}.\n\n\
+         {warnings}\
          | | |\n|---|---|\n\
          | {metric}, test, mean of {repeats} | {mean} ± {std} % |\n\
+         {interval}\
          {connected}\
+         {others}\
+         {baselines}\
          | {metric}, test, this model (seed {seed}) | {test} % |\n\
          | {metric}, validation, this model | {valid} % at epoch {epoch} |\n\
          | protocol | {protocol}, decoder {decoder} |\n\

@@ -38,6 +38,7 @@ node-table = "none"
 reconstruction = "none"
 optimizer = "adam"
 schedule = "step"
+patience = 0
 "#;
 
 /// `model.json`.

@@ -3,16 +3,18 @@
 
 mod card;
 mod embedding;
+mod figures;
 mod folder;
 
 pub use embedding::Embedding;
+pub use figures::{BaselineSummary, MetricSummary};
 
 use crate::dataset::{Dataset, Ids, Sample};
 use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::linalg::half::StorageError;
-use crate::metric::Metric;
+use crate::metric::{Metric, Metrics};
 use crate::model::decoder::PairDecoder;
 use crate::model::{Answer, Dimensions, Model, View};
 use crate::ops::softmax;
@@ -125,10 +127,12 @@ impl Summary {
 /// The metrics of a model on a split, and what they are worth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SplitMetrics {
-    /// The metric on the validation part.
+    /// The metric that chose the epoch, on the validation part.
     pub valid: f64,
-    /// The metric on the test part.
+    /// The same on the test part.
     pub test: f64,
+    /// Every metric of the task on the test part.
+    pub metrics: Metrics,
     /// Whether graph and split are those of the training.
     pub same_split: bool,
     /// Whether the figures are held out: not if the model knows some of the nodes from another split.
@@ -357,8 +361,9 @@ impl Trained {
             notes.push(format!("{problem}{warning}"));
         }
         let draw = self.run().best_epoch as u64;
-        let [valid, test] = train::evaluate(&self.model, self.config.metric, &split, draw)?;
-        Ok((SplitMetrics { valid, test, same_split, held_out }, notes))
+        let metric = self.config.metric;
+        let [valid, metrics] = train::evaluate(&self.model, metric, &split, draw)?;
+        Ok((SplitMetrics { valid: valid[&metric], test: metrics[&metric], metrics, same_split, held_out }, notes))
     }
 }
 

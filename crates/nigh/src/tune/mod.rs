@@ -21,21 +21,19 @@
 //! # Ok::<(), nigh::Error>(())
 //! ```
 
-mod log;
 mod space;
-
-pub use log::TrialLog;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::experiment::{Entry, Identity, Journal};
 use crate::names::Auto;
 use crate::seeds::{Purpose, Seeds};
-use crate::train::{Config, Evaluation, Observer, Progress, Resolved, mean_and_std};
+use crate::train::{Beside, Config, Evaluation, Observer, Progress, Resolved, Stage, mean_and_std};
 use crate::training::Training;
-use log::Identity;
 use serde::{Deserialize, Serialize};
 use space::Dimension;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Instant;
 
 /// Candidates of a round; a third of them goes on to the next rung, twice.
@@ -101,6 +99,18 @@ pub struct Trial {
     pub seconds: f64,
 }
 
+impl Entry for Trial {
+    const NAME: &'static str = "trial";
+    const WHOLE: &'static str = "search";
+
+    fn is_same(&self, other: &Trial) -> bool {
+        (self.candidate, self.rung) == (other.candidate, other.rung)
+    }
+}
+
+/// The trials of a search in a file, which [`Search::log`] opens.
+pub type TrialLog = Journal<Trial>;
+
 impl Trial {
     /// The mean of the validation metric; below every metric if the training failed.
     pub fn mean(&self) -> f64 {
@@ -137,6 +147,9 @@ pub trait SearchObserver: Send {
     /// A trial begins; `done` have ended.
     fn begins(&mut self, _trial: PlannedTrial, _done: usize) {}
 
+    /// Steps of a trial that are not epochs.
+    fn stage(&mut self, _stage: Stage, _done: usize, _total: usize) {}
+
     /// An epoch of a trial has ended, with the validation metric if it was measured.
     fn epoch(&mut self, _progress: &Progress, _valid: Option<f64>) {}
 
@@ -152,6 +165,10 @@ impl SearchObserver for () {}
 struct ValidOnly<'a>(&'a mut dyn SearchObserver);
 
 impl Observer for ValidOnly<'_> {
+    fn stage(&mut self, stage: Stage, done: usize, total: usize) {
+        self.0.stage(stage, done, total);
+    }
+
     fn epoch(&mut self, progress: &Progress, evaluation: Option<&Evaluation>) -> ControlFlow<()> {
         self.0.epoch(progress, evaluation.map(|evaluation| evaluation.valid));
         ControlFlow::Continue(())
@@ -173,7 +190,7 @@ impl<'d> Search<'d> {
             version: env!("CARGO_PKG_VERSION").to_string(),
             dataset: dataset.name.clone(),
             split,
-            settings: written(&base),
+            settings: base.written(),
         };
         Search { dataset, base, resolved, space, candidates: Vec::new(), identity }.candidates(CANDIDATES)
     }
@@ -281,7 +298,7 @@ impl<'d> Search<'d> {
     /// Runs a trial.
     pub fn measure(&self, planned: PlannedTrial, observer: &mut dyn SearchObserver) -> Result<Trial> {
         let started = Instant::now();
-        let training = Training::new(self.dataset, self.config(planned)?)?;
+        let training = Training::new(self.dataset, self.config(planned)?)?.beside(Beside::Nothing);
         let epochs = training.config().epochs;
         let (valid, problem) = match training.observer(&mut ValidOnly(observer)).run() {
             Ok(trained) => (trained.summary.repeats.iter().map(|run| run.valid).collect(), None),
@@ -294,9 +311,14 @@ impl<'d> Search<'d> {
         Ok(Trial { candidate, rung, settings, epochs, valid, problem, seconds })
     }
 
+    /// The file of this search, which `run` writes and resumes from.
+    pub fn log(&self, path: &Path) -> Result<TrialLog> {
+        Journal::open(path, &self.identity, |trial| self.accepts(trial))
+    }
+
     /// Runs what is left of the search, and writes every trial to the log as it ends.
     pub fn run(&self, mut log: Option<&mut TrialLog>, observer: &mut dyn SearchObserver) -> Result<Vec<Trial>> {
-        let mut trials = log.as_ref().map_or(Vec::new(), |log| log.trials().to_vec());
+        let mut trials = log.as_ref().map_or(Vec::new(), |log| log.entries().to_vec());
         while let Some(planned) = self.next(&trials) {
             if !trials.is_empty() && observer.should_stop() {
                 break;
@@ -332,12 +354,15 @@ impl<'d> Search<'d> {
 
     /// The settings of a candidate as a TOML file that a training takes: those that are not the default.
     pub fn toml(&self, candidate: usize) -> Result<String> {
-        Ok(written(&self.with(&self.candidates[candidate])?).to_string())
+        Ok(self.with(&self.candidates[candidate])?.written().to_string())
     }
 
     /// Whether a trial that was read from a file is one of this search.
     fn accepts(&self, trial: &Trial) -> std::result::Result<(), String> {
         let Trial { candidate, rung, .. } = *trial;
+        if trial.valid.iter().any(|valid| !(0.0..=1.0).contains(valid)) {
+            return Err(format!("not a trial: a metric of {:?}; expected 0 to 1", trial.valid));
+        }
         if rung > FULL {
             return Err(format!("not a trial: rung {rung}; the last is {FULL}"));
         }
@@ -366,18 +391,9 @@ fn third(count: usize) -> usize {
     if count == 0 { 0 } else { (count / 3).max(1) }
 }
 
-/// The settings that are not the default, and the model.
-fn written(config: &Config) -> toml::Table {
-    let table = |config: &Config| toml::Table::try_from(config).expect("settings are a table");
-    let defaults = table(&Config::default());
-    let is_set = |(name, value): &(String, toml::Value)| defaults.get(name) != Some(value) || name == "task";
-    table(config).into_iter().filter(is_set).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     fn dataset() -> Dataset {
         Dataset::built_in("communities").unwrap()
@@ -508,15 +524,15 @@ mod tests {
         assert_eq!(whole.len(), search.num_trials());
         let path = folder.path().join("best.trials.jsonl");
         for stop in [1, 2, 20] {
-            let mut log = TrialLog::open(&path, &search).unwrap();
+            let mut log = search.log(&path).unwrap();
             search.run(Some(&mut log), &mut StopAfter(stop)).unwrap();
             drop(log);
             // The process may also be killed while it writes.
             let text = std::fs::read_to_string(&path).unwrap();
             std::fs::write(&path, format!("{text}{{\"candidate\":3,\"ru")).unwrap();
         }
-        let log = TrialLog::open(&path, &search).unwrap();
-        assert_eq!(without_times(log.trials()), whole);
+        let log = search.log(&path).unwrap();
+        assert_eq!(without_times(log.entries()), whole);
         assert!(!log.notes.is_empty() && log.notes[0].ends_with("unfinished trial skipped"));
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("test"), "{text}");
@@ -528,11 +544,11 @@ mod tests {
         let path = folder.path().join("trials.jsonl");
         let search = |config: Config| Search::new(&dataset, config).unwrap().candidates(3).unwrap();
         let first = search(config());
-        let mut log = TrialLog::open(&path, &first).unwrap();
-        assert!(TrialLog::open(&path, &first).unwrap_err().to_string().contains("another process"));
+        let mut log = first.log(&path).unwrap();
+        assert!(first.log(&path).unwrap_err().to_string().contains("another process"));
         log.push(&made_up(&first, PlannedTrial { candidate: 0, rung: 2 }, 0.5)).unwrap();
         drop(log);
-        let message = |path: &Path, search: &Search<'_>| TrialLog::open(path, search).unwrap_err().to_string();
+        let message = |path: &Path, search: &Search<'_>| search.log(path).unwrap_err().to_string();
         let other = message(&path, &search(Config { seed: 7, ..config() }));
         assert!(other.contains("trials.jsonl:1: these are trials of another search, with epochs = 9"), "{other}");
         let good = std::fs::read_to_string(&path).unwrap();

@@ -1,9 +1,51 @@
-//! Whether a difference is statistically significant.
+//! Means over repeats, how far they can be trusted, and whether a difference is significant.
+
+/// Mean and population standard deviation.
+pub fn mean_and_std(values: &[f64]) -> (f64, f64) {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+    (mean, variance.sqrt())
+}
+
+/// Student's 95 % confidence interval of the mean of fractions of one. `None` for fewer than two. Splits of one graph overlap, so
+/// the interval is about other splits of this graph, not about other graphs.
+///
+/// ```
+/// use nigh::statistics::interval_95;
+/// let [low, high] = interval_95(&[0.91, 0.92, 0.90, 0.93]).unwrap();
+/// assert!((low - 0.894_457).abs() < 1e-6 && (high - 0.935_543).abs() < 1e-6);
+/// assert_eq!(interval_95(&[0.9]), None);
+/// ```
+pub fn interval_95(values: &[f64]) -> Option<[f64; 2]> {
+    let n = values.len() as f64;
+    if values.len() < 2 {
+        return None;
+    }
+    let (mean, std) = mean_and_std(values);
+    // The deviation with n - 1, over the root of n.
+    let reach = critical_t(n - 1.0, 0.05) * std / (n - 1.0).sqrt();
+    Some([(mean - reach).max(0.0), (mean + reach).min(1.0)])
+}
+
+/// The `t` with `P(|T| > t) = p`, by bisection: the probability falls with `t`.
+fn critical_t(freedom: f64, p: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1e3);
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if two_sided_p(middle, freedom) > p { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// `P(|T| > t) = I_{v / (v + t²)}(v / 2, 1 / 2)` with `v` degrees of freedom.
+fn two_sided_p(t: f64, freedom: f64) -> f64 {
+    incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5)
+}
 
 /// Two-sided p-value of the paired t-test over repeats with the same seeds. `None` for fewer than two pairs.
 ///
 /// ```
-/// use nigh::experiment::paired_p;
+/// use nigh::statistics::paired_p;
 /// let p = paired_p(&[0.91, 0.92, 0.90, 0.93], &[0.88, 0.90, 0.89, 0.90]).unwrap();
 /// assert!((p - 0.018_219_854_7).abs() < 1e-9);
 /// ```
@@ -20,15 +62,13 @@ pub fn paired_p(a: &[f64], b: &[f64]) -> Option<f64> {
         return Some(if mean == 0.0 { 1.0 } else { 0.0 });
     }
     let t = mean / (variance / n).sqrt();
-    let freedom = n - 1.0;
-    // P(|T| > t) = I_{v / (v + t²)}(v / 2, 1 / 2).
-    Some(incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5))
+    Some(two_sided_p(t, n - 1.0))
 }
 
 /// P-values of several comparisons, corrected for their number by the Holm-Bonferroni method.
 ///
 /// ```
-/// use nigh::experiment::holm;
+/// use nigh::statistics::holm;
 /// assert_eq!(holm(&[0.25, 0.0625, 0.125]), [0.25, 0.1875, 0.25]);
 /// ```
 pub fn holm(p: &[f64]) -> Vec<f64> {
@@ -102,8 +142,9 @@ mod tests {
         // Critical values of Student's t: P(|T| > t) with v degrees of freedom.
         let by_freedom = [(1.0, 12.706_204_736, 0.05), (4.0, 2.776_445_105, 0.05), (4.0, 4.604_094_871, 0.01)];
         for (v, t, p) in by_freedom.into_iter().chain([(9.0, 2.262_157_163, 0.05), (30.0, 2.749_995_654, 0.01)]) {
-            let found = incomplete_beta(v / (v + t * t), v / 2.0, 0.5);
+            let found = two_sided_p(t, v);
             assert!((found - p).abs() < 1e-9, "{v} {t}: {found}");
+            assert!((critical_t(v, p) - t).abs() < 1e-8, "{v} {p}: {}", critical_t(v, p));
         }
         // One degree of freedom is Cauchy's distribution: P(|T| > 1) = 1/2.
         assert!((incomplete_beta(0.5, 0.5, 0.5) - 0.5).abs() < 1e-12);

@@ -1,0 +1,216 @@
+//! What a figure has to beat: answers of the same split that take no model. Links are scored by counting in the visible graph, classes are
+//! those of most training nodes or of most neighbours. Nothing held out is looked at.
+
+use super::objective::means;
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::metric::{ClassMetric, Metric, Metrics, PairMetric};
+use crate::model::Heuristic;
+use crate::task::{EvaluationPairs, LabelledNodes, NodeParts, PairParts, Part, Split, Task};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A simple answer to the questions of a test part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// `majority-class`, `neighbour-vote`, or a heuristic of the catalog.
+    pub name: String,
+    /// Its metrics on the test part; none if it was left out.
+    #[serde(default, skip_serializing_if = "Metrics::is_empty")]
+    pub metrics: Metrics,
+    /// Why it was left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
+}
+
+/// Heuristics that links are compared with, the cheapest first.
+const HEURISTICS: [Heuristic; 4] =
+    [Heuristic::PreferentialAttachment, Heuristic::CommonNeighbors, Heuristic::ResourceAllocation, Heuristic::Katz];
+
+/// Operations that a heuristic may take for one test: about a second.
+const AFFORDABLE: f64 = 4e9;
+
+/// The baselines of a split by these metrics. Those that `model` is itself are left out.
+pub(super) fn baselines(split: &Split, task: Task, metrics: &[Metric], model: &str) -> Result<Vec<Baseline>> {
+    match split {
+        Split::Pairs(parts) if task == Task::LinkPrediction => {
+            let metrics: Vec<PairMetric> = metrics.iter().filter_map(|metric| metric.of_pairs()).collect();
+            let others = HEURISTICS.into_iter().filter(|heuristic| heuristic.name() != model);
+            others.map(|heuristic| of_links(heuristic, parts, &metrics)).collect()
+        }
+        Split::Nodes(parts) => {
+            let metrics: Vec<ClassMetric> = metrics.iter().filter_map(|metric| metric.of_classes()).collect();
+            Ok(of_classes(parts, &metrics))
+        }
+        // Like nodes are no links, and in a reconstruction nothing is hidden.
+        Split::Pairs(_) => Ok(Vec::new()),
+    }
+}
+
+fn of_links(heuristic: Heuristic, parts: &PairParts, metrics: &[PairMetric]) -> Result<Baseline> {
+    let name = heuristic.name().to_string();
+    let operations: f64 = parts.test().iter().map(|part| cost(heuristic, part.view.graph(), &part.question)).sum();
+    if operations > AFFORDABLE {
+        let left_out = format!("it takes {operations:.0e} operations; nigh train --model {name} runs it");
+        return Ok(Baseline { name, metrics: Metrics::new(), left_out: Some(left_out) });
+    }
+    let of_part = |part: &Part<EvaluationPairs>| {
+        let graph = part.view.operator.graph();
+        part.question.measure_all(metrics, |pairs| Ok(heuristic.scores(graph, pairs)))
+    };
+    let of_parts = parts.test().iter().map(of_part).collect::<Result<Vec<_>>>()?;
+    Ok(Baseline { name, metrics: named(metrics, &of_parts), left_out: None })
+}
+
+/// Operations of a heuristic over all pairs of a question, counted before any is done.
+fn cost(heuristic: Heuristic, graph: &Graph, question: &EvaluationPairs) -> f64 {
+    let num_scored = question.num_scored() as f64;
+    match heuristic {
+        Heuristic::PreferentialAttachment => num_scored,
+        Heuristic::Katz => {
+            let sources = question.num_sources() as f64;
+            Heuristic::LONGEST_WALK as f64 * sources * 2.0 * graph.num_edges() as f64
+        }
+        _ => {
+            let listed = question.positive.iter().chain(&question.negative);
+            let steps = |&[a, b]: &[u32; 2]| {
+                let [a, b] = [a, b].map(|node| graph.degree(node as usize) as f64);
+                a.min(b) * (1.0 + a.max(b).max(1.0).log2())
+            };
+            let num_listed = (question.positive.len() + question.negative.len()) as f64;
+            let mean_degree = 2.0 * graph.num_edges() as f64 / graph.num_nodes().max(1) as f64;
+            listed.map(steps).sum::<f64>()
+                + (num_scored - num_listed) * mean_degree * (1.0 + mean_degree.max(1.0).log2())
+        }
+    }
+}
+
+/// Majority class and neighbour vote; the vote is left out if no test node has a neighbour with a known class, as in graphs of their own.
+fn of_classes(parts: &NodeParts, metrics: &[ClassMetric]) -> Vec<Baseline> {
+    let majority = most_frequent(parts.train.iter().flat_map(|part| &part.question.labels).copied(), &BTreeMap::new());
+    let Some(majority) = majority else { return Vec::new() };
+    let frequent = counts(parts.train.iter().flat_map(|part| &part.question.labels).copied());
+    let votes: Vec<Vec<Option<u32>>> = parts.test().iter().map(|part| votes(part, parts, &frequent)).collect();
+    let measured = |name: &str, answer: &dyn Fn(Option<u32>) -> u32| {
+        let of_parts: Vec<Vec<f64>> = parts
+            .test()
+            .iter()
+            .zip(&votes)
+            .map(|(part, votes)| {
+                let answers: Vec<u32> = votes.iter().map(|&vote| answer(vote)).collect();
+                metrics.iter().map(|metric| metric.of(&part.question.labels, &answers)).collect()
+            })
+            .collect();
+        Baseline { name: name.to_string(), metrics: named(metrics, &of_parts), left_out: None }
+    };
+    let mut baselines = vec![measured("majority-class", &|_| majority)];
+    if votes.iter().flatten().any(Option::is_some) {
+        baselines.push(measured("neighbour-vote", &|vote| vote.unwrap_or(majority)));
+    }
+    baselines
+}
+
+/// The most frequent class among the training nodes that are neighbours of each node asked about; `None` where there are none.
+fn votes(part: &Part<LabelledNodes>, parts: &NodeParts, frequent: &BTreeMap<u32, usize>) -> Vec<Option<u32>> {
+    let graph = part.view.graph();
+    let mut known = vec![None; graph.num_nodes()];
+    for train in parts.train.iter().filter(|train| Arc::ptr_eq(&train.view, &part.view)) {
+        let LabelledNodes { nodes, labels } = &train.question;
+        nodes.iter().zip(labels).for_each(|(&node, &label)| known[node as usize] = Some(label));
+    }
+    let vote = |&node: &u32| {
+        let neighbours = graph.neighbours(node as usize).iter();
+        most_frequent(neighbours.filter_map(|&neighbour| known[neighbour as usize]), frequent)
+    };
+    part.question.nodes.iter().map(vote).collect()
+}
+
+fn counts(classes: impl Iterator<Item = u32>) -> BTreeMap<u32, usize> {
+    let mut counts = BTreeMap::new();
+    classes.for_each(|class| *counts.entry(class).or_default() += 1);
+    counts
+}
+
+/// The most frequent class; of equals the one that is more frequent in `others`, then the first.
+fn most_frequent(classes: impl Iterator<Item = u32>, others: &BTreeMap<u32, usize>) -> Option<u32> {
+    let counts = counts(classes);
+    let rank = |class: u32| (counts[&class], others.get(&class).copied().unwrap_or(0), std::cmp::Reverse(class));
+    counts.keys().copied().max_by_key(|&class| rank(class))
+}
+
+/// Means over parts, by metric.
+fn named<M: Copy + Into<Metric>>(metrics: &[M], of_parts: &[Vec<f64>]) -> Metrics {
+    metrics.iter().map(|&metric| metric.into()).zip(means(of_parts)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Features;
+    use crate::model::View;
+
+    /// A star of four leaves and a pair apart; what is asked about are nodes with these labels.
+    fn parts(train: &[(u32, u32)], test: &[(u32, u32)]) -> NodeParts {
+        let graph = Graph::from_edges(7, &[[0, 1], [0, 2], [0, 3], [0, 4], [5, 6]]).unwrap().0;
+        let view: Arc<View> = View::new(graph, Features::Constant(7)).unwrap().into();
+        let part = |labelled: &[(u32, u32)]| {
+            let (nodes, labels) = labelled.iter().copied().unzip();
+            vec![Part { view: view.clone(), question: LabelledNodes { nodes, labels } }]
+        };
+        NodeParts { train: part(train), valid: part(test), test: Some(part(test)) }
+    }
+
+    fn accuracies(parts: &NodeParts) -> Vec<(String, f64)> {
+        let accuracy = |baseline: Baseline| (baseline.name, baseline.metrics[&Metric::Classes(ClassMetric::Accuracy)]);
+        of_classes(parts, &[ClassMetric::Accuracy]).into_iter().map(accuracy).collect()
+    }
+
+    #[test]
+    fn neighbours_vote_with_the_classes_of_training_nodes_alone() {
+        // The leaves of class 1 are the majority around node 0; node 6 has no neighbour of a known class and node 5 none but node 6.
+        let parts = parts(&[(1, 1), (2, 1), (3, 0)], &[(0, 1), (4, 0), (5, 1), (6, 0)]);
+        let expected = [("majority-class".to_string(), 0.5), ("neighbour-vote".to_string(), 0.5)];
+        assert_eq!(accuracies(&parts), expected);
+        let of_test = votes(&parts.test()[0], &parts, &BTreeMap::new());
+        // Node 4 has node 0 next to it, whose class is held out.
+        assert_eq!(of_test, [Some(1), None, None, None]);
+    }
+
+    #[test]
+    fn of_equal_votes_the_class_with_more_training_nodes_wins() {
+        let parts = parts(&[(1, 1), (2, 0), (5, 0), (6, 0)], &[(0, 0), (3, 1)]);
+        assert_eq!(accuracies(&parts), [("majority-class".to_string(), 0.5), ("neighbour-vote".to_string(), 0.5)]);
+        let frequent = BTreeMap::from([(0, 3), (1, 1)]);
+        assert_eq!(votes(&parts.test()[0], &parts, &frequent)[0], Some(0));
+        assert_eq!(votes(&parts.test()[0], &parts, &BTreeMap::from([(1, 9)]))[0], Some(1));
+    }
+
+    #[test]
+    fn a_vote_that_nobody_casts_is_left_out() {
+        let parts = parts(&[(1, 1), (2, 1)], &[(5, 1), (6, 0)]);
+        assert_eq!(accuracies(&parts), [("majority-class".to_string(), 0.5)]);
+    }
+
+    #[test]
+    fn what_a_heuristic_takes_is_counted_and_what_is_too_much_is_left_out_and_said() {
+        let graph = Graph::from_edges(5, &[[0, 1], [0, 2], [0, 3], [1, 2]]).unwrap().0;
+        let pairs = EvaluationPairs::pooled(vec![[0, 1], [0, 4]], vec![[1, 3], [0, 4]]);
+        assert_eq!(cost(Heuristic::PreferentialAttachment, &graph, &pairs), 4.0);
+        // Two sources among negatives and one among positives, five steps over both directions of four edges.
+        assert_eq!(cost(Heuristic::Katz, &graph, &pairs), 3.0 * 5.0 * 8.0);
+        // min(3, 2) (1 + log2 3) + min(2, 1) (1 + log2 2); node 4 has no neighbours.
+        let expected = 2.0 * (1.0 + 3f64.log2()) + 2.0;
+        assert!((cost(Heuristic::CommonNeighbors, &graph, &pairs) - expected).abs() < 1e-12);
+
+        let edges: Vec<[u32; 2]> = (1..40_000).map(|leaf| [leaf - 1, leaf]).collect();
+        let long: Arc<View> =
+            View::new(Graph::from_edges(40_000, &edges).unwrap().0, Features::Constant(40_000)).unwrap().into();
+        let part = Part { view: long, question: EvaluationPairs::pooled(edges.clone(), edges) };
+        let parts = PairParts { train: Vec::new(), valid: Vec::new(), test: Some(vec![part]) };
+        let measured = |heuristic| of_links(heuristic, &parts, &[PairMetric::Auc]).unwrap();
+        let katz = measured(Heuristic::Katz);
+        assert!(katz.metrics.is_empty() && katz.left_out.unwrap().contains("operations; nigh train --model katz"));
+        assert_eq!(measured(Heuristic::CommonNeighbors).metrics[&Metric::Pairs(PairMetric::Auc)], 0.5);
+    }
+}
