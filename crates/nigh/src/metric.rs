@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::names::serde_as_word;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -241,16 +242,14 @@ pub fn accuracy(labels: &[u32], predictions: &[u32]) -> f64 {
 
 /// The mean of F1 over every class that occurs among labels or predictions.
 pub fn macro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
-    let mut classes: Vec<u32> = labels.iter().chain(predictions).copied().collect();
-    classes.sort_unstable();
-    classes.dedup();
-    let f1 = |class: &u32| {
-        let both = labels.iter().zip(predictions).filter(|(l, p)| *l == class && *p == class).count();
-        let either =
-            [labels, predictions].iter().map(|list| list.iter().filter(|c| *c == class).count()).sum::<usize>();
-        2.0 * both as f64 / either as f64
-    };
-    classes.iter().map(f1).sum::<f64>() / classes.len() as f64
+    // Per class, how often label and prediction agree on it, and how often either names it.
+    let mut classes: BTreeMap<u32, [usize; 2]> = BTreeMap::new();
+    for (label, prediction) in labels.iter().zip(predictions) {
+        classes.entry(*label).or_default()[0] += usize::from(label == prediction);
+        [label, prediction].into_iter().for_each(|class| classes.entry(*class).or_default()[1] += 1);
+    }
+    let f1 = |[both, either]: &[usize; 2]| 2.0 * *both as f64 / *either as f64;
+    classes.values().map(f1).sum::<f64>() / classes.len() as f64
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod adam;
 mod batch_nodes;
 mod checkpoint;
+pub(crate) mod class_memory;
 mod config;
 mod node_objective;
 mod objective;

@@ -66,10 +66,15 @@ impl PairObjective {
         self.batch.clear();
         self.batch.extend_from_slice(pairs);
         draw_negatives(step, part, model, self.negatives_per_positive * pairs.len(), &mut self.negative);
+        let are_few = are_few(pairs.len(), part);
+        self.set_pairs(part, are_few && recording.can_restrict());
+    }
+
+    /// Hands the pairs of a batch to the decoder. With `restricts`, only their ends have to be represented.
+    fn set_pairs(&mut self, part: &Part<TrainingPairs>, restricts: bool) {
         let num_nodes = part.view.graph().num_nodes();
         self.batch_nodes.clear();
-        // With all ends different this is half of the nodes at most: it pays to leave the others out.
-        if 8 * pairs.len() <= num_nodes && recording.can_restrict() {
+        if restricts {
             self.batch_nodes.renumber(num_nodes, [&mut self.batch, &mut self.negative]);
         }
         let num_rows = self.batch_nodes.nodes().map_or(num_nodes, <[u32]>::len);
@@ -78,17 +83,15 @@ impl PairObjective {
     }
 
     /// As `choose_batch`, from pairs of which everything is known already.
-    fn choose_from_table(&mut self, step: Step, part: &Part<TrainingPairs>, model: &Model) {
+    fn choose_from_table(&mut self, step: Step, part: &Part<TrainingPairs>, recording: &Recording, model: &Model) {
         let table = &mut self.tables[step.part];
         if step.batch == 0 {
             table.shuffle(model.seeds(), [step.epoch as u64, step.part as u64]);
         }
-        let decoder = &mut self.decoders[0];
         table.choose(self.batch_size, step.batch, step.epoch, part, &mut self.batch, &mut self.negative);
-        let num_nodes = part.view.graph().num_nodes();
-        decoder.set_positives(num_nodes, &self.batch);
-        decoder.set_negatives(num_nodes, &self.negative);
-        table.copy_scalars(decoder.scalars_mut().expect("a decoder that reads scalars"));
+        self.set_pairs(part, are_few(part.question.positive.len(), part) && recording.can_restrict());
+        let scalars = self.decoders[0].scalars_mut().expect("a decoder that reads scalars");
+        self.tables[step.part].copy_scalars(scalars);
     }
 
     /// What is known of the pairs of each training part; `epochs` draws of negatives each, as far as memory allows.
@@ -99,6 +102,20 @@ impl PairObjective {
             PairTable::new(model, part, [number as u64, address], self.negatives_per_positive, draws)
         };
         train.iter().enumerate().map(table).collect()
+    }
+}
+
+/// Whether positive pairs and as many negatives have half of the nodes as their ends at most: it pays to leave the others out.
+fn are_few(num_positives: usize, part: &Part<TrainingPairs>) -> bool {
+    8 * num_positives <= part.view.graph().num_nodes()
+}
+
+/// Pairs of a batch. Where most nodes have no edge, all pairs are one batch, so that only its nodes are represented.
+fn batch_size(chosen: usize, train: &[Part<TrainingPairs>]) -> usize {
+    let numbers = || train.iter().map(|part| part.question.positive.len());
+    match chosen {
+        0 if train.iter().zip(numbers()).all(|(part, number)| are_few(number, part)) => numbers().max().unwrap_or(0),
+        _ => chosen,
     }
 }
 
@@ -162,11 +179,11 @@ impl Objective for PairObjective {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<PairObjective> {
         let mut objective = PairObjective {
-            batch_size: fit.batch_size,
+            batch_size: batch_size(fit.batch_size, train),
             negatives_per_positive: fit.negatives_per_positive,
             ..PairObjective::for_evaluation(metric, model)?
         };
-        if fit.batch_size > 0 {
+        if objective.batch_size > 0 {
             objective.decoders.push(decoder_of(model)?);
         } else {
             for part in train {
@@ -227,7 +244,8 @@ impl Objective for PairObjective {
     fn loss(&mut self, step: Step, part: &Part<TrainingPairs>, recording: &mut Recording, model: &mut Model) -> f64 {
         let mut decoder = 0;
         let pass = if !self.tables.is_empty() {
-            self.choose_from_table(step, part, model);
+            self.choose_from_table(step, part, recording, model);
+            recording.restrict(model, self.batch_nodes.nodes());
             recording.train(model, step.draw)
         } else if self.batch_size > 0 {
             self.choose_batch(step, part, recording, model);
@@ -235,6 +253,7 @@ impl Objective for PairObjective {
             recording.train(model, step.draw)
         } else {
             decoder = step.part;
+            recording.restrict(model, None);
             let (negative, decoder) = (&mut self.negative, &mut self.decoders[decoder]);
             // Neither needs the other, and sorting pairs keeps one thread busy.
             let represent = || recording.train(model, step.draw);
