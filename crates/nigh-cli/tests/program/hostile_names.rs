@@ -4,8 +4,8 @@ use crate::sample_graphs as graphs;
 use crate::test_folder::TestFolder;
 
 /// Clears the screen, sets a title, moves the cursor by a C1 control, and turns the direction of text.
-const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}5A\u{202e}ada0";
-const SHOWN: &str = "\\u{1b}[2J\\u{1b}]0;owned\\u{7}\\u{9b}5A\\u{202e}ada0";
+const HOSTILE: &str = "\u{1b}[2J\u{1b}]owned\u{7}\u{9b}5A\u{202e}ada0";
+const SHOWN: &str = "\\u{1b}[2J\\u{1b}]owned\\u{7}\\u{9b}5A\\u{202e}ada0";
 
 /// The people's graph with one person of that name.
 fn hostile_edges() -> String {

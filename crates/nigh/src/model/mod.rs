@@ -592,10 +592,11 @@ impl Recording {
             return;
         }
         let mut h = self.in_blocks.take().unwrap_or_default();
-        h.reshape(self.num_nodes, self.output.width());
         let nodes: Vec<u32> = (0..self.num_nodes as u32).collect();
         for (nodes, rows) in nodes.chunks(EVALUATED_AT_A_TIME).zip((0..).step_by(EVALUATED_AT_A_TIME)) {
             self.restrict(model, Some(nodes));
+            // Not before: the first restriction frees what message passing started from.
+            h.reshape(self.num_nodes, self.output.width());
             let block = self.evaluate(model, draw);
             h.data_mut()[rows * block.cols()..][..block.data().len()].copy_from_slice(block.data());
         }

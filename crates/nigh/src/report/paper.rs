@@ -472,7 +472,7 @@ mod tests {
     fn special_characters_in_names_are_escaped() {
         let about = "measure = \"AUC, %\"\n[[columns]]\ndataset = \"grid\"\nmeasure = \"5 $ of\\n{<x>}\"";
         let compared = compared(&[50.0, 60.0], about);
-        assert!(markdown(&compared).contains("| A\\|B, 5 $ of {\\<x>} |"), "{}", markdown(&compared));
+        assert!(markdown(&compared).contains("| A\\|B, 5 $ of {\\<x\\>} |"), "{}", markdown(&compared));
         assert!(latex(&compared).contains(" & & A|B, 5 \\$ of \\{<x>\\} \\\\"), "{}", latex(&compared));
         assert!(latex(&compared).contains("r\\_0 & ours"), "{}", latex(&compared));
         assert!(text(&compared, false).contains("A|B, 5 $ of"));

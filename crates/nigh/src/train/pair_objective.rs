@@ -129,28 +129,57 @@ fn some_pairs(question: &EvaluationPairs) -> Vec<[u32; 2]> {
     [&question.positive[..count], negative].concat()
 }
 
+/// The vectors of the nodes that a part asks about.
+struct AskedVectors {
+    rows: Matrix,
+    /// The row of each node, if not all have one.
+    places: Option<Vec<u32>>,
+}
+
+impl AskedVectors {
+    fn new(model: &Model, part: &Part<EvaluationPairs>, h: Matrix) -> AskedVectors {
+        if !model.architecture().knows_pairs() {
+            return AskedVectors { rows: h, places: None };
+        }
+        let question = &part.question;
+        let mut nodes: Vec<u32> =
+            [&question.positive, &question.negative].into_iter().flatten().flatten().copied().collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let mut places = vec![0; part.view.graph().num_nodes()];
+        nodes.iter().zip(0..).for_each(|(&node, place)| places[node as usize] = place);
+        AskedVectors { rows: model.vectors_of(&part.view, &h, &nodes), places: Some(places) }
+    }
+
+    fn cosines(&self, pairs: &[[u32; 2]]) -> Vec<f32> {
+        let mut cosines = Vec::new();
+        match &self.places {
+            None => pair_scores(&self.rows, pairs, Scale::Unit, &mut cosines),
+            Some(places) => {
+                let pairs: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(|node| places[node as usize])).collect();
+                pair_scores(&self.rows, &pairs, Scale::Unit, &mut cosines);
+            }
+        }
+        cosines
+    }
+}
+
 /// AUC of the cosines of vectors, as a mean over parts; `None` for a model without vectors, and where each positive has negatives
 /// of its own. `first` are the vectors of the first part, if they are known.
 fn vectors_auc(
     model: &Model,
     parts: &[Part<EvaluationPairs>],
     draw: u64,
-    mut first: Option<Matrix>,
+    mut first: Option<AskedVectors>,
 ) -> Result<Option<f64>> {
     let has_vectors = model.architecture().knows_pairs() || model.representation_width() > 0;
     if !has_vectors || parts.iter().any(|part| part.question.ranking != Ranking::Pooled) {
         return Ok(None);
     }
     let of_part = |part: &Part<EvaluationPairs>| {
-        let vectors = first.take().unwrap_or_else(|| {
-            let h = model.represent(&part.view, draw);
-            if model.architecture().knows_pairs() { model.vectors(&part.view, &h) } else { h }
-        });
-        part.question.measure(PairMetric::Auc, |pairs| {
-            let mut cosines = Vec::new();
-            pair_scores(&vectors, pairs, Scale::Unit, &mut cosines);
-            Ok(cosines)
-        })
+        let vectors = first.take();
+        let vectors = vectors.unwrap_or_else(|| AskedVectors::new(model, part, model.represent(&part.view, draw)));
+        part.question.measure(PairMetric::Auc, |pairs| Ok(vectors.cosines(pairs)))
     };
     let figures = parts.iter().map(of_part).collect::<Result<Vec<f64>>>()?;
     Ok((!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64))
@@ -220,9 +249,8 @@ impl Objective for PairObjective {
         model.learn_vectors(&parts.valid[0].view, &h, &pairs, &scores);
         let test = &parts.test()[0];
         let (pairs, h, scores) = answers(model, test);
-        let mut cosines = Vec::new();
-        let vectors = model.vectors(&test.view, &h);
-        pair_scores(&vectors, &pairs, Scale::Unit, &mut cosines);
+        let vectors = AskedVectors::new(model, test, h);
+        let cosines = vectors.cosines(&pairs);
         let auc = vectors_auc(model, parts.test(), draw, Some(vectors))?;
         Ok(CosinesOfVectors { auc, agreement: rank_correlation(&cosines, &scores) })
     }
