@@ -1,11 +1,13 @@
 //! Commands, options and help texts.
 
+use crate::commands::WrongUsage;
 use crate::settings::Settings;
 use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use nigh::Signal;
 use nigh::dataset::{EdgeColumns, InputFiles, NodeColumns};
+use nigh::formats::text_table::Formulas;
 use std::path::PathBuf;
 
 /// Stochastic Message Passing: graph neural networks that know where a node is and still what a node is
@@ -314,6 +316,9 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub formulas: EscapeFormulas,
+
     /// Print one JSON object: a summary, and every figure with both values and the verdict
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
@@ -381,6 +386,9 @@ pub enum DataCommand {
         out: PathBuf,
 
         #[command(flatten)]
+        formulas: EscapeFormulas,
+
+        #[command(flatten)]
         data: Data,
     },
 }
@@ -394,6 +402,26 @@ The terms of use are those of the origin (`nigh data show NAME`).
 NIGH_ORIGIN=URL names a mirror: files come from URL/NAME/FILE, archives (ppi, ogbl-ddi, ogbl-ppa)
 from URL/NAME.zip, the eight graphs of SEAL from URL/unattributed/FILE. The proxy settings ALL_PROXY,
 HTTPS_PROXY and NO_PROXY are respected.";
+
+/// What becomes of formulas in csv.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct EscapeFormulas {
+    /// In csv, put an apostrophe before texts that a spreadsheet would execute: those that begin with =, +, -, @, a tab or
+    /// a carriage return
+    #[arg(long)]
+    escape_formulas: bool,
+}
+
+impl EscapeFormulas {
+    /// For what is written as csv, or not.
+    pub fn of_csv(self, is_csv: bool) -> Result<Formulas, WrongUsage> {
+        match (self.escape_formulas, is_csv) {
+            (false, _) => Ok(Formulas::Kept),
+            (true, true) => Ok(Formulas::Escaped),
+            (true, false) => Err(WrongUsage::new("--escape-formulas is for csv; no other format is executed")),
+        }
+    }
+}
 
 /// A graph with features and labels of its nodes.
 #[derive(Debug, Default, Args)]
@@ -481,7 +509,7 @@ pub struct Train {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Resume an interrupted run with the same settings and --out
+    /// Resume an interrupted run with the same settings and --out; one that had saved its model ends at once
     #[arg(long, requires = "out")]
     pub resume: bool,
 
@@ -529,6 +557,9 @@ pub struct Embed {
     pub out: PathBuf,
 
     #[command(flatten)]
+    pub formulas: EscapeFormulas,
+
+    #[command(flatten)]
     pub data: Data,
 }
 
@@ -561,6 +592,9 @@ pub struct Predict {
     /// Write csv, or Parquet if it ends in .parquet, to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub formulas: EscapeFormulas,
 
     #[command(flatten)]
     pub data: Data,

@@ -7,10 +7,11 @@ mod settings;
 mod suggestions;
 
 use clap::Parser;
+use nigh::display::visible;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let command_line = cli::CommandLine::parse();
+    let command_line = cli::CommandLine::try_parse().unwrap_or_else(|error| refuse(&error));
     match commands::run(command_line) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -30,6 +31,16 @@ fn main() -> ExitCode {
             ExitCode::from(if is_wrong_usage(&error) { 2 } else { 1 })
         }
     }
+}
+
+/// Ends with help, the version, or what is wrong with the command line. Clap quotes words of it as they are.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if visible(&text) == text {
+        error.exit();
+    }
+    progress::print_line(text.trim_end());
+    std::process::exit(error.exit_code())
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

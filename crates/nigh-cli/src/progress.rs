@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use nigh::Metric;
 #[cfg(feature = "fetch")]
 use nigh::display::byte_size;
-use nigh::display::{duration, percent, pluralize};
+use nigh::display::{duration, percent, pluralize, visible};
 use nigh::train::{Evaluation, Observer, Progress, Run, Stage};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -13,9 +13,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Prints a line to stderr. If stderr is closed, the line is lost and the work continues.
+/// Prints a line to stderr, as people may see it. If stderr is closed, the line is lost and the work continues.
 pub fn print_line(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    // A line break in a name must not begin a line that looks like one of ours.
+    let _ = writeln!(std::io::stderr(), "{}", visible(line).replace('\n', "\n  "));
 }
 
 /// A bar of `length` steps; hidden if stderr is not a terminal.
@@ -65,7 +66,8 @@ impl nigh::dataset::fetch::FetchObserver for DownloadBar {
             let template =
                 "{prefix} [{wide_bar}] {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta} left";
             let style = ProgressStyle::with_template(template).expect("a valid template").progress_chars("=> ");
-            self.bar = bar(0, self.quiet).with_style(style).with_prefix(self.file.clone()).with_position(bytes);
+            self.bar =
+                bar(0, self.quiet).with_style(style).with_prefix(visible(&self.file).into_owned()).with_position(bytes);
         }
         if let Some(total) = total.filter(|_| self.bar.length() != total) {
             self.bar.set_length(total);

@@ -27,13 +27,29 @@ pub fn read_bounded(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A regular file. A pipe is refused, because opening one waits for its writer.
-pub(crate) fn open_regular(path: &Path) -> Result<File> {
+/// A regular file. A pipe is refused, because opening one waits for its writer, and a device, because it may have no end.
+pub fn open_regular(path: &Path) -> Result<File> {
     let metadata = path.metadata().map_err(Error::io(path))?;
     if !metadata.is_file() {
-        return Err(Error::file(path, "is not a file"));
+        let what = if metadata.is_dir() { "a folder" } else { "a pipe, a device or a socket" };
+        return Err(Error::file(path, format!("is {what}; expected a regular file")));
     }
     File::open(path).map_err(Error::io(path))
+}
+
+/// The whole content of a regular file of at most `most` bytes.
+pub fn read_regular(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let mut length = file.metadata().map_err(Error::io(path))?.len();
+    let mut bytes = Vec::new();
+    if length <= most {
+        // It may grow meanwhile.
+        length = file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io(path))? as u64;
+    }
+    if length > most {
+        return Err(Error::file(path, format!("is {length} bytes long, expected at most {most}")));
+    }
+    Ok(bytes)
 }
 
 /// The length of what can be read, from its start, to which it is set.

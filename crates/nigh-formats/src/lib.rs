@@ -50,6 +50,6 @@ mod texts;
 pub mod torch;
 
 pub use error::{Error, Parsed, Result};
-pub use files::{MAX_BYTES, ReadSeek, read_bounded};
+pub use files::{MAX_BYTES, ReadSeek, open_regular, read_bounded, read_regular};
 pub use format::Format;
 pub use texts::Texts;

@@ -3,7 +3,7 @@
 use crate::atomic;
 use crate::columnar::{OutputColumn, write_parquet};
 use crate::error::{Error, Result};
-use crate::text_table::csv_field;
+use crate::text_table::Formulas;
 use crate::texts::Texts;
 use std::fmt::Write;
 use std::path::Path;
@@ -13,6 +13,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Records {
     columns: Vec<(String, RecordColumn)>,
+    /// In csv.
+    formulas: Formulas,
 }
 
 /// The values of one column.
@@ -51,11 +53,11 @@ impl RecordColumn {
         }
     }
 
-    fn write_csv(&self, row: usize, text: &mut String) {
+    fn write_csv(&self, row: usize, formulas: Formulas, text: &mut String) {
         let written = match self {
             RecordColumn::Counter(_) => write!(text, "{row}"),
             RecordColumn::Integers(integers) => write!(text, "{}", integers[row]),
-            RecordColumn::Texts(texts) => write!(text, "{}", csv_field(&texts[row])),
+            RecordColumn::Texts(texts) => write!(text, "{}", formulas.field(&texts[row])),
             // The shortest text that is read back to the same bits.
             RecordColumn::Numbers(numbers) => write!(text, "{}", numbers[row]),
             RecordColumn::Booleans(booleans) => write!(text, "{}", booleans[row]),
@@ -86,6 +88,11 @@ impl Records {
         self
     }
 
+    /// What becomes of texts in csv that a spreadsheet would execute; by default they are kept.
+    pub fn with_formulas(self, formulas: Formulas) -> Records {
+        Records { formulas, ..self }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.columns.first().map_or(0, |column| column.1.len())
@@ -106,7 +113,7 @@ impl Records {
         }
         for row in 0..self.len() {
             for (at, (_, column)) in self.columns.iter().enumerate() {
-                column.write_csv(row, &mut text);
+                column.write_csv(row, self.formulas, &mut text);
                 end(&mut text, at);
             }
         }
@@ -125,7 +132,7 @@ impl Records {
     }
 }
 
-/// Whether a file is to be Parquet.
-fn is_parquet(path: &Path) -> bool {
+/// Whether `Records::write` makes a file Parquet, by its name.
+pub fn is_parquet(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
 }

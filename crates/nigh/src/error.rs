@@ -1,6 +1,6 @@
 //! What can go wrong with data and settings. A mistake of this library panics instead.
 
-use crate::display::abbreviate;
+use crate::display::{abbreviate, byte_size};
 use std::path::{Path, PathBuf};
 
 /// The result of anything that reads, checks or writes.
@@ -108,6 +108,27 @@ pub enum Error {
         dataset: String,
         /// The name of the task.
         task: String,
+    },
+    /// The scores of all classes for all nodes do not fit into memory.
+    #[error(
+        "{dataset}: the scores of {classes} classes for {nodes} nodes take {} of memory or more, and there are {}; is the \
+         label a number or an id? Fewer classes{} take less",
+        byte_size(*needed), byte_size(*available),
+        plain.map(|plain| format!(", or smp-linear, which takes {},", byte_size(plain))).unwrap_or_default()
+    )]
+    TooManyClasses {
+        /// The dataset.
+        dataset: String,
+        /// Nodes of the largest graph.
+        nodes: usize,
+        /// How many classes there are.
+        classes: usize,
+        /// Bytes that are needed at least.
+        needed: u64,
+        /// Bytes of the machine.
+        available: u64,
+        /// Bytes that a plain model needs, if that would fit.
+        plain: Option<u64>,
     },
     /// A name that is not in the list of its kind.
     #[error("unknown {kind} `{name}`{}", did_you_mean(name, known))]

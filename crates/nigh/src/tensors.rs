@@ -22,7 +22,7 @@ pub fn to_bytes(tensors: &Tensors, notes: &[(&str, &str)]) -> Vec<u8> {
 
 /// Reads matrices and notes.
 pub fn read(path: &Path) -> Result<(Tensors, HashMap<String, String>)> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    let bytes = nigh_formats::read_regular(path, u64::MAX)?;
     from_bytes(&bytes).map_err(|problem| Error::file(path, problem))
 }
 

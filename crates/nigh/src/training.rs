@@ -6,7 +6,7 @@ use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
 use crate::task::Split;
 use crate::train::preset::Preset;
-use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent};
+use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent, class_memory};
 use crate::trained::Trained;
 use std::borrow::Cow;
 
@@ -37,6 +37,7 @@ impl<'d> Training<'d, 'static> {
         let config = config.resolve(dataset)?;
         let dataset = config.node_features.seen(dataset);
         let architecture = config.architecture(Dimensions::of(&dataset))?;
+        class_memory::check(&dataset, dataset.class_names.len(), config.task, &architecture)?;
         Ok(Training {
             dataset,
             config,
@@ -59,6 +60,7 @@ impl<'d> Training<'d, 'static> {
         let dataset = config.node_features.seen(dataset);
         let config = config.resolve_for(&dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
         let architecture = config.architecture_of(Dimensions::of(&dataset), |settings| Ok(architecture(settings)))?;
+        class_memory::check(&dataset, dataset.class_names.len(), config.task, &architecture)?;
         Ok(Training {
             dataset,
             config,

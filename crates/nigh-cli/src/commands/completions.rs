@@ -1,6 +1,6 @@
 //! `nigh completions`: a script that completes commands, options and names in a shell.
 
-use super::print;
+use super::print_page;
 use crate::cli::CommandLine;
 use crate::suggestions;
 use anyhow::Result;
@@ -11,7 +11,7 @@ pub fn run(shell: Shell) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut CommandLine::command(), "nigh", &mut script);
     let script = String::from_utf8(script)?;
-    print(&if shell == Shell::Zsh { with_files(script) } else { script })
+    print_page(&if shell == Shell::Zsh { with_files(script) } else { script })
 }
 
 /// Lets zsh complete files beside the names of datasets and tables; other shells do so without help.

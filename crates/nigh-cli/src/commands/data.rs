@@ -5,6 +5,7 @@ use crate::cli::{Data, DataCommand};
 use anyhow::Result;
 use nigh::dataset::{BUILT_IN, Counts, Folder, Folders, NamedDataset, PPA_SIZED, REGISTRY};
 use nigh::display::{byte_size, pluralize};
+use nigh::formats::text_table::Formulas;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::report::histogram::histogram;
 use nigh::{Dataset, Graph};
@@ -17,7 +18,7 @@ pub fn run(command: &DataCommand, quiet: bool) -> Result<()> {
         DataCommand::List { data } => list(data.as_deref()),
         DataCommand::Show { data, json } => show(data, *json, quiet),
         DataCommand::Fetch { names, data, force } => fetch::run(names, data.as_deref(), *force, quiet),
-        DataCommand::Export { data, out } => export_files(data, out, quiet),
+        DataCommand::Export { data, formulas, out } => export_files(data, out, formulas.of_csv(true)?, quiet),
     }
 }
 
@@ -72,10 +73,10 @@ fn bytes_below(folder: &Path) -> u64 {
     entries.map(|entry| bytes(&entry.path())).sum()
 }
 
-fn export_files(data: &Data, out: &Path, quiet: bool) -> Result<()> {
+fn export_files(data: &Data, out: &Path, formulas: Formulas, quiet: bool) -> Result<()> {
     let out = new_folder(out, "; an export needs a new folder")?;
     let dataset = load(data, quiet)?;
-    let files = dataset.export(NamedDataset::named(&data.graph), &out)?;
+    let files = dataset.export(NamedDataset::named(&data.graph), &out, formulas)?;
     print(&format!("{}: {}\n", out.display(), files.join(", ")))
 }
 

@@ -1,6 +1,6 @@
 //! `nigh man`: manual pages.
 
-use super::{WrongUsage, print, print_notes};
+use super::{WrongUsage, print_notes, print_page};
 use crate::cli::{CommandLine, Man};
 use anyhow::Result;
 use clap::{Command, CommandFactory};
@@ -19,7 +19,7 @@ pub fn run(options: &Man, quiet: bool) -> Result<()> {
     let command = options.command.iter().try_fold(&program, |command, word| subcommand(command, word))?;
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    print(&String::from_utf8(page)?)
+    print_page(&String::from_utf8(page)?)
 }
 
 fn subcommand<'a>(command: &'a Command, word: &str) -> Result<&'a Command> {

@@ -21,6 +21,7 @@ use crate::cli::{Command, CommandLine, Data};
 use crate::progress;
 use anyhow::{Context, Result};
 use nigh::dataset::Folders;
+use nigh::display::visible;
 use nigh::formats::atomic;
 use nigh::{Dataset, Error};
 use std::io::{IsTerminal, Write};
@@ -29,6 +30,12 @@ use std::path::{Path, PathBuf};
 /// A wrong combination of options that the parser does not detect.
 #[derive(Debug)]
 pub struct WrongUsage(String);
+
+impl WrongUsage {
+    pub fn new(problem: impl Into<String>) -> WrongUsage {
+        WrongUsage(problem.into())
+    }
+}
 
 impl std::fmt::Display for WrongUsage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -89,7 +96,7 @@ fn check_writable(path: &Path) -> Result<()> {
     let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The same name in all processes: the next one removes what a killed one left.
     let probe = above.join(".nigh.partial");
-    let result = std::fs::File::create(&probe).and_then(|_| match std::fs::remove_file(&probe) {
+    let result = atomic::create_afresh(&probe).and_then(|_| match std::fs::remove_file(&probe) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         result => result,
     });
@@ -138,8 +145,18 @@ fn options_of(note: &str) -> &'static str {
     }
 }
 
-/// Prints results to stdout. A closed pipe is an error, not a panic.
+/// Prints text for people to stdout: nothing of their data commands the terminal.
 fn print(text: &str) -> Result<()> {
+    print_page(&visible(text))
+}
+
+/// Prints csv, JSON or another format for programs to stdout: exactly, unless it is shown on a terminal.
+fn print_data(text: &str) -> Result<()> {
+    if std::io::stdout().is_terminal() { print(text) } else { print_page(text) }
+}
+
+/// Prints what the program wrote itself, styles and all, to stdout. A closed pipe is an error, not a panic.
+fn print_page(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
@@ -156,5 +173,5 @@ fn trimmed(names: &[String]) -> Vec<String> {
 }
 
 fn print_json(value: &serde_json::Value) -> Result<()> {
-    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+    print_data(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }

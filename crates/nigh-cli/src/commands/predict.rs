@@ -1,10 +1,10 @@
 //! `nigh predict`: scores of pairs, links of a node, classes of nodes.
 
-use super::{WrongUsage, check_writable, create_parents, load, print, print_notes};
+use super::{WrongUsage, check_writable, create_parents, load, print, print_data, print_notes};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::{Ids, read_pairs};
-use nigh::formats::records::{RecordColumn, Records};
+use nigh::formats::records::{RecordColumn, Records, is_parquet};
 use nigh::report::aligned_table::AlignedTable;
 use nigh::trained::{Inference, Link};
 use nigh::{Dataset, Error, Trained};
@@ -27,6 +27,8 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     if options.node.is_some() && options.top == 0 {
         return Err(Error::setting("top", 0, "expected 1 or more").into());
     }
+    let is_table = options.node.is_some() && options.out.is_none();
+    let formulas = options.formulas.of_csv(!is_table && !options.out.as_deref().is_some_and(is_parquet))?;
     if let Some(path) = &options.out {
         check_writable(path)?;
     }
@@ -50,12 +52,13 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
                 .with("exists", RecordColumn::Booleans(links.iter().map(|link| link.exists).collect()))
         }
     };
+    let records = records.with_formulas(formulas);
     match &options.out {
         Some(path) => {
             create_parents(path)?;
             Ok(records.write(path)?)
         }
-        None => print(&records.to_csv()),
+        None => print_data(&records.to_csv()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `nigh report`: the tables of the paper, measured beside published figures, from the records.
 
-use super::{WrongUsage, check_writable, create_parents, is_styled, print, print_notes, reproduce};
+use super::{WrongUsage, check_writable, create_parents, is_styled, print_data, print_notes, print_page, reproduce};
 use crate::cli::{Report, ReportFormat};
 use anyhow::Result;
 use nigh::Error;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 pub fn run(options: &Report, quiet: bool) -> Result<()> {
     let tables = reproduce::tables(options.table.as_deref().unwrap_or("all"), options.epochs, options.repeats)?;
     let format = format(options)?;
+    let formulas = options.formulas.of_csv(format == ReportFormat::Csv)?;
     if let Some(path) = &options.out {
         check_writable(path)?;
     }
@@ -28,7 +29,8 @@ pub fn run(options: &Report, quiet: bool) -> Result<()> {
         ReportFormat::Markdown => paper::markdown_page(&tables),
         ReportFormat::Latex => tables.iter().map(paper::latex).collect::<Vec<_>>().join("\n"),
         ReportFormat::Csv => {
-            paper::CSV_HEADER.to_string() + &tables.iter().map(paper::csv).collect::<Vec<_>>().concat()
+            paper::CSV_HEADER.to_string()
+                + &tables.iter().map(|table| paper::csv(table, formulas)).collect::<Vec<_>>().concat()
         }
         ReportFormat::Html => page(&tables, &records),
         ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(&as_json(&tables))?),
@@ -40,7 +42,8 @@ pub fn run(options: &Report, quiet: bool) -> Result<()> {
             print_notes(&[format!("the report is in {}", path.display())], quiet);
             Ok(())
         }
-        None => print(&report),
+        None if format == ReportFormat::Text => print_page(&report),
+        None => print_data(&report),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `nigh reproduce`: runs the repeats that have no record yet, and writes a record as soon as each ends.
 
-use super::{WrongUsage, check_writable, is_styled, load, print, print_notes, trimmed};
+use super::{WrongUsage, check_writable, is_styled, load, print, print_notes, print_page, trimmed};
 use crate::cli::{Data, Reproduce};
 use crate::progress;
 use anyhow::{Result, anyhow};
@@ -64,7 +64,7 @@ pub fn run(options: &Reproduce, quiet: bool) -> Result<()> {
             None => columns.contains(&figure.column),
         });
         if !columns.is_empty() {
-            print(&format!("{}\n", paper::text(&compared, is_styled())))?;
+            print_page(&format!("{}\n", paper::text(&compared, is_styled())))?;
         }
     }
     elsewhere.retain(|(cell, seed)| !records.has(cell, *seed));

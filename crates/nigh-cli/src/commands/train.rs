@@ -11,12 +11,18 @@ use nigh::model::PairSource;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::train::mean_and_std;
 use nigh::trained::{BaselineSummary, MetricSummary};
-use nigh::{Checkpoint, Config, Dataset, Decoder, Error, Metric, Proximities, Reconstruction, Trained, Training};
+use nigh::{
+    Checkpoint, Config, Dataset, Decoder, Error, Metric, Proximities, Reconstruction, Resolved, Trained, Training,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
-    let out = options.out.as_deref().map(|out| free_folder(out, options.resume)).transpose()?;
+    let ended = options.out.as_deref().filter(|out| options.resume && out.exists());
+    let out = match ended {
+        Some(_) => None,
+        None => options.out.as_deref().map(|out| free_folder(out, options.resume)).transpose()?,
+    };
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     if let (None, Some(threads)) = (threads, settings.threads) {
         use_threads(threads)?;
@@ -30,6 +36,11 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     let unused = settings.config.without_effect(&dataset)?;
     let whom = format!("{} for {}", chosen.name, training.config().task);
     print_notes(note_on_settings(&unused, &whom).as_slice(), quiet);
+    if let Some(out) = ended {
+        let trained = ended_training(out, training.config(), &dataset)?;
+        print_notes(&[format!("{} is complete; there is nothing left to resume", out.display())], quiet);
+        return show(options, &dataset, &trained, &unused, Some(out), quiet);
+    }
     let checkpoint = match &out {
         Some(out) => Some(checkpoint(out, options)?),
         None => None,
@@ -70,11 +81,34 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
         }
         print_notes(&[format!("model saved to {}", out.display())], quiet);
     }
+    show(options, &dataset, &trained, &unused, out.as_deref(), quiet)
+}
+
+fn show(
+    options: &Train,
+    dataset: &Dataset,
+    trained: &Trained,
+    unused: &[String],
+    out: Option<&Path>,
+    quiet: bool,
+) -> Result<()> {
     print_notes(trained.summary.note_on_hits(trained.config.metric).as_slice(), quiet);
     match options.json {
-        true => print_json(&json(&dataset, &trained, &unused, out.as_deref())),
-        false => print(&text(&dataset, &trained)),
+        true => print_json(&json(dataset, trained, unused, out)),
+        false => print(&text(dataset, trained)),
     }
+}
+
+/// The model that a run with these settings and data had saved before it was killed; its checkpoint is removed.
+fn ended_training(out: &Path, config: &Resolved, dataset: &Dataset) -> Result<Trained> {
+    let out: PathBuf = out.components().collect();
+    let trained = Trained::load(&out)?;
+    if !trained.is_result_of(config, dataset)? {
+        let problem = "exists already, of a training with other settings or data; a model needs a new folder";
+        return Err(Error::file(&out, problem).into());
+    }
+    let _ = std::fs::remove_file(Trained::checkpoint_beside(&out));
+    Ok(trained)
 }
 
 /// Settings of the file, overridden by those of the command line.
@@ -138,8 +172,7 @@ impl CreatedFolders {
 }
 
 fn free_folder(out: &Path, resume: bool) -> Result<PathBuf> {
-    let ended = if resume { ", so there is nothing to resume" } else { "" };
-    let out = new_folder(out, &format!("{ended}; a model needs a new folder"))?;
+    let out = new_folder(out, "; a model needs a new folder")?;
     let checkpoint = Trained::checkpoint_beside(&out);
     if checkpoint.exists() && !resume {
         let path = checkpoint.display();
@@ -264,13 +297,14 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
             )
         }
     };
+    let time = trained.millis_per_epoch.map_or(String::new(), |millis| format!("; {millis:.2} ms per epoch"));
     let interval = match summary.chosen_metric().interval_95 {
         None => String::new(),
         Some([low, high]) => format!(" (95 % interval by Student's t: {} to {} %)", percent(low), percent(high)),
     };
     let warnings: String = summary.warnings(config.metric).iter().map(|text| format!("warning: {text}\n")).collect();
     format!(
-        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}; {:.2} ms per epoch\n{hops}{proximities}{reconstruction}\n\
+        "{} on {}, {} ({} protocol)\n{}, {}, {}; {}{time}\n{hops}{proximities}{reconstruction}\n\
          {table}{stopped}\n{}\n{} {} ± {} %{interval}\n{warnings}{connected}{agreement}",
         config.model,
         dataset.name,
@@ -280,7 +314,6 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
         pluralize(dataset.num_edges(), "edge"),
         pluralize(trained.summary.num_features, "feature"),
         pluralize(trained.num_parameters(), "parameter"),
-        trained.millis_per_epoch.unwrap_or(0.0),
         metrics_text(trained),
         config.metric,
         percent(summary.mean),

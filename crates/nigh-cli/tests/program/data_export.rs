@@ -19,8 +19,8 @@ fn files_of_a_user_are_exported_too() {
     let folder =
         TestFolder::with(&[("edges.txt", "b a 2\na c 0.5\n"), ("features.txt", "a 1 2\nb 3 4\nc 5 6\nd 7 8\n")]);
     folder.nigh("data export edges.txt --features features.txt --out plain -q").ok();
-    assert_eq!(folder.text("plain/nodes.csv"), "id\nb\na\nc\nd\n");
-    assert_eq!(folder.text("plain/edges.csv"), "source,target,weight\nb,a,2\na,c,0.5\n");
+    assert_eq!(folder.text("plain/nodes.csv"), "id\na\nb\nc\nd\n");
+    assert_eq!(folder.text("plain/edges.csv"), "source,target,weight\na,b,2\na,c,0.5\n");
     assert!(folder.text("plain/README.txt").contains("4 × 2, rows in the order of nodes.csv; numpy.load"));
     assert!(folder.read("plain/features.npy").starts_with(b"\x93NUMPY"));
 }

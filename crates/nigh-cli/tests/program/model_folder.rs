@@ -4,6 +4,7 @@ use crate::sample_graphs as graphs;
 use crate::test_folder::{TestFolder, copy};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
 const FAST: &str = "--epochs 40 --repeats 2 -q";
 
@@ -317,18 +318,96 @@ fn a_figure_changed_in_model_json_is_noticed() {
     folder.refuses("embed model edges.txt --out vectors.npy", 1, &["model.json"]);
 }
 
+/// Replaces a file of the folder and its checksum.
+fn forge(folder: &TestFolder, file: &str, content: &[u8]) {
+    let path = format!("model/{file}");
+    let sum = nigh::formats::digest::sha256;
+    let sums = folder.text("model/SHA256SUMS").replace(&sum(&folder.read(&path)), &sum(content));
+    folder.write(&path, content);
+    folder.write("model/SHA256SUMS", sums);
+}
+
+fn forge_summary(folder: &TestFolder, change: impl FnOnce(&mut Value)) {
+    let mut manifest: Value = serde_json::from_str(&folder.text("model/model.json")).unwrap();
+    change(&mut manifest["summary"]);
+    forge(folder, "model.json", (serde_json::to_string_pretty(&manifest).unwrap() + "\n").as_bytes());
+}
+
+#[test]
+fn names_of_features_that_are_repeated_or_miscounted_are_refused() {
+    for (names, says) in [
+        (vec!["age", "age"], "model.json is damaged: feature_names has `age` twice"),
+        (vec!["age"], "model.json is damaged: num_features is 2, and there are 1 feature_names"),
+        (vec!["age", "height", "more"], "model.json is damaged: num_features is 2, and there are 3 feature_names"),
+    ] {
+        let folder = trained("");
+        let rows: String = graphs::people().iter().zip(0..).map(|(id, at)| format!("{id},{at},{}\n", at % 5)).collect();
+        folder.write("features.csv", format!("id,age,height\n{rows}"));
+        folder.nigh(&format!("train edges.txt --features features.csv {FAST} --out described")).ok();
+        std::fs::remove_dir_all(folder.path("model")).unwrap();
+        std::fs::rename(folder.path("described"), folder.path("model")).unwrap();
+        forge_summary(&folder, |summary| {
+            assert_eq!(summary["feature_names"], serde_json::json!(["age", "height"]));
+            summary["feature_names"] = names.into();
+        });
+        for command in
+            ["embed model edges.txt --out h.npy", "evaluate model edges.txt", "predict model edges.txt --node ada0"]
+        {
+            folder.refuses(&format!("{command} --features features.csv"), 1, &[says]);
+        }
+    }
+}
+
+#[test]
+fn a_list_of_ids_that_contradicts_the_count_is_refused() {
+    let folder = trained("");
+    let ids = folder.text("model/ids.jsonl");
+    for (forged, says) in [
+        (format!("{ids}\"more\"\n"), "ids.jsonl is damaged: it has more than the 32 ids of model.json"),
+        (ids.replacen("\"ada0\"\n", "", 1), "ids.jsonl is damaged: it has 31 ids, and model.json says 32"),
+        (ids.replacen("\"ada0\"\n", "7\n", 1), "ids.jsonl is damaged: line 1: invalid type"),
+    ] {
+        forge(&folder, "ids.jsonl", forged.as_bytes());
+        folder.refuses("embed model edges.txt --out h.npy", 1, &[says]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn only_regular_files_of_the_announced_size_are_read() {
+    let folder = trained("");
+    let files = ["weights.safetensors", "config.toml", "ids.jsonl", "model.json", "SHA256SUMS", "README.md"];
+    for file in files {
+        let refused = |kind: &str, place: &dyn Fn(std::path::PathBuf), says: &str| {
+            let model = format!("{kind}-{file}");
+            copy(&folder.path("model"), &folder.path(&model));
+            let path = folder.path(&format!("{model}/{file}"));
+            std::fs::remove_file(&path).unwrap();
+            place(path);
+            let answer = folder.nigh(&format!("predict {model} edges.txt --node ada0"));
+            let expected = format!("model folder {model}: {file} {says}");
+            assert!(answer.code == Some(1) && answer.stderr.contains(&expected), "{expected}: {}", answer.stderr);
+            std::fs::remove_dir_all(folder.path(&model)).unwrap();
+        };
+        let special = "is a pipe, a device or a socket; expected a regular file";
+        refused("device", &|path| std::os::unix::fs::symlink("/dev/zero", path).unwrap(), special);
+        refused("pipe", &|path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success()), special);
+        refused("folder", &|path| std::fs::create_dir(path).unwrap(), "is a folder; expected a regular file");
+        // A terabyte of nothing takes no place on the disk.
+        let sparse = |path: std::path::PathBuf| std::fs::File::create(path).unwrap().set_len(1 << 40).unwrap();
+        refused("sparse", &sparse, "is ");
+    }
+    // A link to a file is as good as the file.
+    std::fs::rename(folder.path("model/weights.safetensors"), folder.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(folder.path("elsewhere"), folder.path("model/weights.safetensors")).unwrap();
+    folder.nigh("evaluate model edges.txt -q").ok();
+}
+
 #[test]
 fn a_count_that_contradicts_the_weights_is_refused_even_with_a_valid_checksum() {
     for (model, count) in [("gcn-onehot", "largest_graph"), ("smp-linear", "num_features")] {
         let folder = trained(&format!("--model {model}"));
-        let text = folder.text("model/model.json");
-        let mut manifest: Value = serde_json::from_str(&text).unwrap();
-        manifest["summary"][count] = 9_000_000_000_000_000u64.into();
-        let forged = serde_json::to_string_pretty(&manifest).unwrap() + "\n";
-        let sum = |text: &str| nigh::formats::digest::sha256(text.as_bytes());
-        let sums = folder.text("model/SHA256SUMS").replace(&sum(&text), &sum(&forged));
-        folder.write("model/model.json", forged);
-        folder.write("model/SHA256SUMS", sums);
+        forge_summary(&folder, |summary| summary[count] = 9_000_000_000_000_000u64.into());
         folder.refuses("embed model edges.txt --out h.npy", 1, &["model.json is damaged", count]);
     }
 }

@@ -125,3 +125,50 @@ fn resuming_without_a_checkpoint_starts_from_the_beginning() {
     folder.nigh("train edges.txt --epochs 10 --repeats 1 -q --out model --resume").ok();
     assert_eq!(folder.names(), ["edges.txt", "model"]);
 }
+
+#[test]
+fn resuming_a_run_that_was_killed_just_after_it_had_saved_ends_well() {
+    for options in ["", "--task node-classification --labels labels.csv", "--model katz"] {
+        let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+        let line = format!("train edges.txt --epochs 10 --repeats 2 -q --json --out model {options}");
+        let mut whole = folder.nigh(&line).json();
+        // As a kill between the last rename and the removal of the checkpoint leaves it.
+        let saved = folder.files("model");
+        folder.write("model.checkpoint", "");
+        let resumed = folder.nigh(&format!("{line} --resume"));
+        assert_eq!(resumed.stderr, "");
+        let mut resumed = resumed.json();
+        for of_this_process in ["millis_per_epoch", "peak_rss_bytes"] {
+            whole[of_this_process].take();
+            resumed[of_this_process].take();
+        }
+        assert_eq!(resumed, whole);
+        assert_eq!(folder.names(), ["edges.txt", "labels.csv", "model"]);
+        assert_eq!(folder.files("model"), saved);
+        let answer = folder.nigh(&format!("{line} --resume").replace("-q --json", ""));
+        assert!(
+            answer.stderr.contains("note: model is complete; there is nothing left to resume"),
+            "{}",
+            answer.stderr
+        );
+        assert!(!answer.ok().contains("ms per epoch"));
+        // Anything else is not that training.
+        folder.write("fewer.txt", graphs::edges().replace("ada0 ada1\n", ""));
+        for other in [line.replace("-q", "-q --seed 2"), line.replace("edges.txt", "fewer.txt")] {
+            let says = ["model: exists already, of a training with other settings or data"];
+            folder.refuses(&format!("{other} --resume"), 1, &says);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_checkpoint_is_never_written_through_a_link() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("precious", "precious".into())]);
+    for name in ["model.checkpoint.partial", "model.partial", ".nigh.partial"] {
+        std::os::unix::fs::symlink(folder.path("precious"), folder.path(name)).unwrap();
+    }
+    folder.nigh("train edges.txt --epochs 10 --repeats 1 -q --out model --checkpoint-every 1").ok();
+    assert_eq!(folder.text("precious"), "precious");
+    assert_eq!(folder.names(), ["edges.txt", "model", "precious"]);
+}

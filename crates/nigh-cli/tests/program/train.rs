@@ -274,3 +274,82 @@ fn fractions_can_replace_numbers_per_class() {
     let config = folder.nigh(line).json()["config"].clone();
     assert_eq!((&config["valid-per-class"], &config["test-per-class"]), (&0.into(), &0.into()));
 }
+
+#[test]
+fn the_order_of_lines_with_names_as_ids_does_not_change_the_training() {
+    // Two people without an edge come with the features.
+    let features = || graphs::features() + "zoe,1,2,3\neve,4,5,6\n";
+    let folder = TestFolder::with(&[
+        ("edges.txt", graphs::edges()),
+        ("features.csv", features()),
+        ("labels.csv", graphs::labels()),
+        ("graphs.csv", several_graphs()),
+    ]);
+    let trainings = [
+        "edges.txt",
+        "edges.txt --features features.csv --model smp-linear",
+        "edges.txt --labels labels.csv --task node-classification",
+        "graphs.csv --model smp-linear --refresh resampled",
+    ];
+    let train = |name: &str| {
+        for (at, line) in trainings.iter().enumerate() {
+            folder.nigh(&format!("train {line} --epochs 8 --repeats 1 -q --out {name}{at}")).ok();
+        }
+    };
+    train("as-given");
+    folder.write("edges.txt", graphs::turned(&graphs::shuffled(&graphs::edges())));
+    folder.write("features.csv", graphs::shuffled(&features()));
+    folder.write("labels.csv", graphs::shuffled(&graphs::labels()));
+    let (header, rows) = several_graphs().split_once('\n').map(|(a, b)| (a.to_string(), b.to_string())).unwrap();
+    folder.write("graphs.csv", format!("{header}\n{}", graphs::shuffled(&rows)));
+    train("shuffled");
+    (0..trainings.len()).for_each(|at| folder.assert_same(&format!("as-given{at}"), &format!("shuffled{at}")));
+    let ids: Vec<String> =
+        folder.text("as-given1/ids.jsonl").lines().map(|line| line.trim_matches('"').to_string()).collect();
+    assert_eq!(ids, [graphs::people(), vec!["eve".into(), "zoe".into()]].concat());
+}
+
+/// The people's graph four times, each time with some edges less.
+fn several_graphs() -> String {
+    let mut text = "graph,source,target\n".to_string();
+    for (at, graph) in ["west", "east", "north", "south"].iter().enumerate() {
+        let edges = graphs::edges();
+        let kept =
+            edges.lines().enumerate().filter(|(line, _)| line % 11 != at).map(|(_, line)| line.replace(' ', ","));
+        kept.for_each(|edge| text += &format!("{graph},{edge}\n"));
+    }
+    text
+}
+
+#[test]
+fn more_classes_than_fit_into_memory_are_refused_beforehand() {
+    let n = 400_000;
+    let edges: String = (0..n).map(|node| format!("{node},{}\n", (node + 1) % n)).collect();
+    let labels: String = (0..n).map(|node| format!("{node},c{}\n", node / 2)).collect();
+    let folder = TestFolder::with(&[("edges.csv", edges), ("labels.csv", labels)]);
+    for model in ["smp-gated", "sgc"] {
+        let line =
+            format!("train edges.csv --labels labels.csv --task node-classification --model {model} -q --out model");
+        let says = ["edges.csv: the scores of 200000 classes for 400000 nodes take", "is the label a number or an id?"];
+        folder.refuses(&line, 1, &says);
+    }
+}
+
+#[test]
+fn nodes_without_an_edge_cost_little() {
+    let n = 500_000;
+    let edges: String = (0..1000).map(|node| format!("{node},{}\n", node * 7 % 1000)).collect();
+    let nodes: String = (0..n).map(|node| format!("{node}\n")).collect();
+    let folder = TestFolder::with(&[("edges.csv", edges), ("nodes.csv", format!("id\n{nodes}"))]);
+    let train = |options: &str| {
+        folder.nigh(&format!("train edges.csv --nodes nodes.csv --repeats 1 --epochs 2 -q --json {options}")).json()
+    };
+    // E alone has 64 MB; all that training holds of every node had 640 MB.
+    let result = train("--model smp-linear --out model");
+    if let Some(peak) = result["peak_rss_bytes"].as_u64() {
+        assert!(peak < 400_000_000, "{peak} bytes");
+    }
+    let evaluated = folder.nigh("evaluate model edges.csv --nodes nodes.csv -q --json").json();
+    assert_eq!(evaluated["test"], result["repeats"][0]["test"]);
+    assert_eq!(evaluated["same_split"], true);
+}

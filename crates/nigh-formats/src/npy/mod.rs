@@ -459,7 +459,13 @@ mod tests {
         }
         assert_eq!(archive_message(&twins, "a"), "holds two members of the same name");
         let folder = tempfile::tempdir().unwrap();
-        assert!(NpzArchive::open(folder.path()).err().unwrap().to_string().ends_with(": is not a file"));
+        assert!(
+            NpzArchive::open(folder.path())
+                .err()
+                .unwrap()
+                .to_string()
+                .ends_with(": is a folder; expected a regular file")
+        );
         assert!(archive_message(b"no zip at all", "a").starts_with("is not a readable .npz archive: "));
     }
 

@@ -3,7 +3,7 @@
 
 mod write;
 
-pub use self::write::csv_field;
+pub use self::write::{Formulas, csv_field};
 
 use crate::compressed;
 use crate::error::{Error, Result};

@@ -47,11 +47,11 @@ impl Dataset {
 
     /// The same data with classes numbered as a model numbers them.
     pub fn with_classes(mut self, class_names: &[String]) -> Result<Dataset> {
+        let known: HashMap<&String, u32> = class_names.iter().zip(0..).collect();
         let mut numbers = Vec::new();
         for name in &self.class_names {
-            let number = class_names.iter().position(|known| known == name);
             let unknown = || Error::UnknownName { kind: "class", name: name.clone(), known: class_names.to_vec() };
-            numbers.push(number.ok_or_else(unknown)? as u32);
+            numbers.push(*known.get(name).ok_or_else(unknown)?);
         }
         for sample in &mut self.samples {
             let renumbered = |labels: &Arc<[Option<u32>]>| -> Arc<[Option<u32>]> {

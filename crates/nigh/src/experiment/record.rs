@@ -212,7 +212,12 @@ impl Store {
         let folder = self.folder.join(".locks");
         let name = digest::sha256(format!("{} {seed}", key(&cell.address())).as_bytes());
         let path = folder.join(&name[..16]);
-        let open = || fs::create_dir_all(&folder).and_then(|()| File::create(&path));
+        let open = || {
+            fs::create_dir_all(&folder).and_then(|()| {
+                // Nothing is ever in it, and nothing that a link leads to may be lost.
+                OpenOptions::new().write(true).create(true).truncate(false).open(&path)
+            })
+        };
         let file = open().map_err(Error::io(&path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(RunLock(file))),

@@ -8,6 +8,12 @@ use crate::seeds::{Stream, below};
 /// so the change of method leaves the distribution of walks as it is.
 const PROPOSALS: u32 = 32;
 
+/// Neighbours that a step can sum over at little cost.
+const MANY: usize = 256;
+
+/// Proposals for a step away from a hub that may be refused.
+const AWAY_PROPOSALS: u32 = 1024;
+
 /// Walks over one graph. From `t` over `v`, the neighbour `x` of `v` is next with a probability in proportion to
 /// `α(t, x) w(v, x)`, where `α` is `1/p` if `x = t`, `1` if `x` is linked to `t`, and `1/q` if it is not.
 #[derive(Debug)]
@@ -74,7 +80,38 @@ impl<'g> Walker<'g> {
                 return next;
             }
         }
-        self.exact_step(previous, here, draw(PROPOSALS))
+        let [from, at] = [previous, here].map(|node| self.graph.degree(node as usize));
+        match at > MANY && at / 4 > from {
+            true => self.step_over_hub(previous, here, |trial| draw(PROPOSALS + trial)),
+            false => self.exact_step(previous, here, draw(PROPOSALS)),
+        }
+    }
+
+    /// A step over a node with far more neighbours than the one before it: first whether it leads back, to a neighbour of
+    /// both or away, by the weights of the three, which are known from the shorter row; then where. A sum over all neighbours
+    /// of a hub in each of its many steps would take time in proportion to the square of their number.
+    fn step_over_hub(&self, previous: u32, here: u32, draw: impl Fn(u32) -> [u32; 4]) -> u32 {
+        let shared = self.graph.neighbours(previous as usize).iter().filter(|&&x| self.graph.has_edge(here, x));
+        let shared: Vec<u32> = shared.copied().collect();
+        let mut sum = self.back * self.weight(here, previous);
+        let mut sums = vec![sum];
+        let mut away = self.total(here) - self.weight(here, previous);
+        for weight in shared.iter().map(|&x| self.weight(here, x)) {
+            (sum, away) = (sum + weight, away - weight);
+            sums.push(sum);
+        }
+        sums.push(sum + self.away * away.max(0.0));
+        let words = draw(0);
+        match place(&sums, words) {
+            0 => previous,
+            at if at <= shared.len() => shared[at - 1],
+            // Three quarters of the neighbours lie away, so few proposals are refused unless the others have nearly all of
+            // the weight.
+            _ => (1..=AWAY_PROPOSALS)
+                .map(|trial| self.neighbour(here, draw(trial)))
+                .find(|&next| next != previous && !self.linked(previous, next))
+                .unwrap_or_else(|| self.exact_step(previous, here, words)),
+        }
     }
 
     /// A step by the sum over all neighbours.
@@ -242,6 +279,56 @@ mod tests {
             }
         }
         assert!(chi_square < freedom + 4.5 * (2.0f64 * freedom).sqrt(), "p {p}, q {q}: {chi_square} of {freedom}");
+    }
+
+    /// A hub with 400 neighbours; the first few of them are linked in a row.
+    fn hub(weighted: bool) -> Graph {
+        let spokes = (1..=400).map(|leaf| [0, leaf]);
+        let edges: Vec<[u32; 2]> = spokes.chain((1..5).map(|leaf| [leaf, leaf + 1])).collect();
+        let weights: Vec<f32> = (0..edges.len()).map(|at| if weighted { 0.5 + (at % 7) as f32 } else { 1.0 }).collect();
+        Graph::from_weighted_edges(401, &edges, &weights).unwrap().0
+    }
+
+    #[test]
+    fn steps_over_a_hub_have_the_probabilities_of_the_paper() {
+        for (graph, [p, q]) in [(hub(false), [5.0, 300.0]), (hub(true), [0.5, 100.0]), (hub(true), [1e3, 1e4])] {
+            let walker = Walker::new(&graph, p, q);
+            let stream = Seeds::new(4).stream(Purpose::Walk, &[0]);
+            // From leaf 2 over the hub: back, to 1 or 3, which it is linked to, or to one of 397 others.
+            let (mut counts, all) = ([0.0; 4], 40_000);
+            for step in 0..all {
+                let next = walker.step_over_hub(2, 0, |trial| stream.at([7, step, trial, 0]));
+                counts[match next {
+                    2 => 0,
+                    1 => 1,
+                    3 => 2,
+                    _ => 3,
+                }] += 1.0;
+            }
+            let weight = |x: u32| walker.weight(0, x);
+            let others: f64 = (4..=400).map(weight).sum();
+            let odds = [weight(2) / f64::from(p), weight(1), weight(3), others / f64::from(q)];
+            for (count, odds) in counts.into_iter().zip(odds.map(|of| of / odds.iter().sum::<f64>() * f64::from(all))) {
+                let near: f64 = 5.0 * odds.sqrt() + 1.0;
+                assert!((count - odds).abs() < near, "p {p}, q {q}: {counts:?}, expected {odds}");
+            }
+        }
+    }
+
+    #[test]
+    fn walks_over_a_star_do_not_take_the_square_of_its_leaves() {
+        let leaves = 300_000;
+        let (star, _) =
+            Graph::from_edges(leaves + 1, &(1..=leaves as u32).map(|leaf| [0, leaf]).collect::<Vec<_>>()).unwrap();
+        let walker = Walker::new(&star, 1.0, 1000.0);
+        let stream = Seeds::new(1).stream(Purpose::Walk, &[0]);
+        let mut walk = Vec::new();
+        // With a sum over all leaves at every second step these would be 30,000,000,000 of them.
+        (1..=20_000).for_each(|start| walker.walk(start, 10, stream, &mut walk));
+        assert!(walk.chunks(10).all(|walk| walk.len() == 10 && walk.iter().skip(1).step_by(2).all(|&node| node == 0)));
+        // Back to the only leaf that is not away, with a thousandth of the weight of one in it.
+        let back = walk.windows(3).filter(|step| step[1] == 0 && step[0] == step[2]).count();
+        assert!((150..600).contains(&back), "{back}");
     }
 
     #[test]

@@ -211,16 +211,35 @@ pub struct Recording {
     /// What a gated head makes of its branches.
     gated: Matrix,
     graph: u64,
+    num_nodes: usize,
     is_restricted: bool,
+    /// Whether a training step represented all nodes.
+    trained_whole: bool,
+    /// `H` of all nodes, if they were evaluated block by block.
+    in_blocks: Option<Matrix>,
 }
+
+/// Nodes that are represented at a time where nothing holds the representations of all of them anyway.
+const EVALUATED_AT_A_TIME: usize = 1 << 16;
 
 impl Model {
     /// A model at its random start, which follows from `seeds`.
     pub fn build(architecture: Architecture, shape: Shape, seeds: Seeds) -> Result<Model> {
+        let model = Model::build_within(architecture, shape, seeds, usize::MAX)?;
+        Ok(model.expect("no model has as many numbers"))
+    }
+
+    /// As `build`, or `None` if the model has more than this many numbers, for which no memory is then allocated.
+    pub(crate) fn build_within(
+        architecture: Architecture,
+        shape: Shape,
+        seeds: Seeds,
+        most: usize,
+    ) -> Result<Option<Model>> {
         if shape.num_classes().is_some() && !architecture.can_classify() {
             return Err(Error::CannotClassify);
         }
-        let mut weights = Weights::new(seeds);
+        let mut weights = Weights::with_room(seeds, most);
         let mut access = WeightAccess::Declare(&mut weights);
         let view = View::empty(shape.num_features);
         let recording = record(&architecture, &shape, seeds, access.reborrow(), &view, Ask::Everything);
@@ -234,7 +253,8 @@ impl Model {
         let num_scalars = num_pair_scalars(&architecture, &shape);
         pair_scalars::declare(&architecture.pair_sources, num_scalars, shape.num_features, &mut access);
         vectors::declare(&architecture.pair_sources, &mut access);
-        Ok(Model { architecture, shape, seeds, representation_width: width, weights })
+        let fits = weights.fits();
+        Ok(fits.then_some(Model { architecture, shape, seeds, representation_width: width, weights }))
     }
 
     /// The numbers behind the model.
@@ -341,7 +361,7 @@ impl Model {
     /// `H` over one graph, as it is used after training: nothing is dropped, and a resampled `E` comes from `draw`.
     pub fn represent(&self, view: &View, draw: u64) -> Matrix {
         let mut recording = self.record(view);
-        recording.evaluate(self, draw);
+        recording.evaluate_all(self, draw);
         recording.into_representation(self)
     }
 }
@@ -419,7 +439,17 @@ fn record(
     let mut scope = scope(shape, &mut tape, weights, view, "head".into());
     let output = architecture.head.record(&mut scope, &branches);
     let branches = branches.iter().map(|branch| branch.x).collect();
-    Recording { tape, output, branches, gated: Matrix::default(), graph: view.graph, is_restricted: false }
+    Recording {
+        tape,
+        output,
+        branches,
+        gated: Matrix::default(),
+        graph: view.graph,
+        num_nodes: view.graph().num_nodes(),
+        is_restricted: false,
+        trained_whole: false,
+        in_blocks: None,
+    }
 }
 
 /// Where the answer of the model is recorded.
@@ -521,9 +551,10 @@ impl Recording {
     }
 
     fn into_representation(mut self, model: &Model) -> Matrix {
-        match model.gated_branches() {
-            Some(_) => self.gated,
-            None => std::mem::take(self.tape.value_mut(self.output)),
+        match (self.in_blocks, model.gated_branches()) {
+            (Some(h), _) => h,
+            (None, Some(_)) => self.gated,
+            (None, None) => std::mem::take(self.tape.value_mut(self.output)),
         }
     }
 
@@ -548,25 +579,49 @@ impl Recording {
     /// Computes `H` for a training step, with dropout.
     pub fn train(&mut self, model: &Model, draw: u64) -> Pass {
         let pass = self.pass(model, true, draw);
+        self.trained_whole |= !self.is_restricted;
         self.tape.forward(&model.weights, &pass);
         pass
+    }
+
+    /// As `evaluate`, of all nodes whatever the last step was restricted to. Block by block, if training never held all of
+    /// them: of a million nodes with hardly an edge, few are in a step.
+    pub fn evaluate_all(&mut self, model: &Model, draw: u64) {
+        let in_blocks = self.num_nodes > EVALUATED_AT_A_TIME && !self.trained_whole && self.can_restrict();
+        if !in_blocks || model.gated_branches().is_some() {
+            self.restrict(model, None);
+            self.evaluate(model, draw);
+            return;
+        }
+        let mut h = self.in_blocks.take().unwrap_or_default();
+        let nodes: Vec<u32> = (0..self.num_nodes as u32).collect();
+        for (nodes, rows) in nodes.chunks(EVALUATED_AT_A_TIME).zip((0..).step_by(EVALUATED_AT_A_TIME)) {
+            self.restrict(model, Some(nodes));
+            // Not before: the first restriction frees what message passing started from.
+            h.reshape(self.num_nodes, self.output.width());
+            let block = self.evaluate(model, draw);
+            h.data_mut()[rows * block.cols()..][..block.data().len()].copy_from_slice(block.data());
+        }
+        self.in_blocks = Some(h);
     }
 
     /// Computes `H` as it is used after training.
     pub fn evaluate(&mut self, model: &Model, draw: u64) -> &Matrix {
         let pass = self.pass(model, false, draw);
+        self.in_blocks = None;
         self.tape.forward(&model.weights, &pass);
         self.answer(model)
     }
 
     /// `H` after the last pass, with the weights of a gated head as they are now.
     pub fn answer(&mut self, model: &Model) -> &Matrix {
-        match model.weights.get(gate::GATE) {
-            Some(gate) => {
+        match (&self.in_blocks, model.weights.get(gate::GATE)) {
+            (Some(h), _) => h,
+            (None, Some(gate)) => {
                 gate::combine(self.tape.value(self.output), gate.value.data(), &mut self.gated);
                 &self.gated
             }
-            None => self.tape.value(self.output),
+            (None, None) => self.tape.value(self.output),
         }
     }
 
@@ -583,5 +638,36 @@ impl Recording {
     /// Carries the gradient of `H` to the weights.
     pub fn backward(&mut self, model: &mut Model) {
         self.tape.backward(self.output, &mut model.weights);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Graph;
+    use crate::model::catalog::{self, Hyperparameters};
+
+    #[test]
+    fn nodes_represented_block_by_block_have_the_same_rows() {
+        let num_nodes = EVALUATED_AT_A_TIME + 500;
+        let edges: Vec<[u32; 2]> = (0..700).map(|node| [node, num_nodes as u32 - 1 - node * 7 % 900]).collect();
+        let graph = Graph::from_edges(num_nodes, &edges).unwrap().0;
+        let view = View::new(graph, Features::Constant(num_nodes)).unwrap();
+        for name in ["smp-linear", "smp-mlp", "sgc"] {
+            let architecture = catalog::architecture(name, &Hyperparameters::default()).unwrap();
+            let model = Model::build(architecture, Shape::default(), Seeds::new(2)).unwrap();
+            let mut whole = model.record(&view);
+            let rows = whole.evaluate(&model, 3).clone();
+            assert!(whole.can_restrict(), "{name}");
+            let mut blocks = model.record(&view);
+            blocks.evaluate_all(&model, 3);
+            assert!(blocks.in_blocks.is_some() && *blocks.answer(&model) == rows, "{name}");
+            assert_eq!(model.represent(&view, 3), rows, "{name}");
+            // A step with all nodes, and with two of them in between, changes nothing.
+            blocks.restrict(&model, Some(&[7, 5]));
+            assert_eq!(blocks.evaluate(&model, 3).row(0), rows.row(7));
+            blocks.restrict(&model, None);
+            assert_eq!(*blocks.evaluate(&model, 3), rows, "{name}");
+        }
     }
 }

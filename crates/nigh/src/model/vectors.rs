@@ -36,11 +36,20 @@ pub(super) fn declare(sources: &[PairSource], weights: &mut WeightAccess<'_>) {
 impl Model {
     /// The vectors of all nodes, given their representations.
     pub(crate) fn vectors(&self, view: &View, h: &Matrix) -> Matrix {
+        self.some_vectors(view, h, view.graph().num_nodes(), |block| block)
+    }
+
+    /// The vectors of these nodes, given the representations of all.
+    pub(crate) fn vectors_of(&self, view: &View, h: &Matrix, nodes: &[u32]) -> Matrix {
+        self.some_vectors(view, h, nodes.len(), |block| block.permute_rows(nodes))
+    }
+
+    fn some_vectors(&self, view: &View, h: &Matrix, count: usize, select: impl Fn(Matrix) -> Matrix) -> Matrix {
         let weights = self.weights.get(BLOCKS).expect("declared with the sources of pairs").value.data();
         let mut blocks = Vec::new();
-        let take = |at: usize, block| blocks.push((weights[at].sqrt(), block));
+        let take = |at: usize, block| blocks.push((weights[at].sqrt(), select(block)));
         self.for_blocks(view, h, |block| weights[block] > 0.0, take);
-        side_by_side(&blocks, view.graph().num_nodes())
+        side_by_side(&blocks, count)
     }
 
     /// Fits the weights of blocks to the scores of pairs.

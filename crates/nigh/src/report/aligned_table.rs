@@ -1,5 +1,7 @@
 //! Tables as aligned text.
 
+use crate::display::visible_name;
+
 /// Rows of text under a heading, in aligned columns.
 #[derive(Debug, Clone, Default)]
 pub struct AlignedTable {
@@ -10,13 +12,18 @@ pub struct AlignedTable {
 impl AlignedTable {
     /// A table without rows.
     pub fn new<S: ToString>(heading: &[S]) -> AlignedTable {
-        AlignedTable { heading: heading.iter().map(S::to_string).collect(), rows: Vec::new() }
+        AlignedTable { heading: heading.iter().map(shown).collect(), rows: Vec::new() }
     }
 
     /// Adds a row, with a cell per column.
     pub fn row<S: ToString>(&mut self, cells: &[S]) {
+        self.styled_row(cells.iter().map(shown).collect());
+    }
+
+    /// As `row`, of cells that may have styles for a terminal in them.
+    pub(super) fn styled_row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.heading.len(), "a cell per column");
-        self.rows.push(cells.iter().map(S::to_string).collect());
+        self.rows.push(cells);
     }
 }
 
@@ -50,6 +57,10 @@ impl std::fmt::Display for AlignedTable {
     }
 }
 
+fn shown(cell: &impl ToString) -> String {
+    visible_name(&cell.to_string()).into_owned()
+}
+
 /// Number of visible characters: escape sequences are not counted.
 fn width(cell: &str) -> usize {
     let mut is_control = false;
@@ -64,6 +75,13 @@ fn width(cell: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_do_not_command_the_terminal() {
+        let mut table = AlignedTable::new(&["node", "score"]);
+        table.row(&["a\u{1b}[2Jb", "1"]);
+        assert_eq!(table.to_string(), "node         score\n------------------\na\\u{1b}[2Jb      1\n");
+    }
 
     #[test]
     fn columns_align_under_their_headings() {

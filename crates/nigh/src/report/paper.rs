@@ -1,12 +1,13 @@
 //! Tables of the paper with measured beside published figures: for the terminal, as Markdown, LaTeX and csv.
 
 use super::aligned_table::AlignedTable;
+use crate::display::{self, visible, visible_name};
 use crate::experiment::{
     ComparedTable, ComparisonCounts, Experiment, Figure, FigureKind, Measured, Published, Verdict, VerdictCounts,
 };
 use crate::metric::{Metric, PairMetric};
 use crate::train::Config;
-use nigh_formats::text_table::csv_field;
+use nigh_formats::text_table::Formulas;
 use std::fmt::Write;
 
 /// The sign that stands for a verdict.
@@ -180,7 +181,7 @@ pub fn text(compared: &ComparedTable, is_styled: bool) -> String {
     }));
     let mut table = AlignedTable::new(&headings);
     for row in rows {
-        let mut cells = vec![name(compared, row)];
+        let mut cells = vec![visible_name(&name(compared, row)).into_owned()];
         for &column in &columns {
             let figure = compared.at(row, column);
             if is_comparison {
@@ -203,20 +204,18 @@ pub fn text(compared: &ComparedTable, is_styled: bool) -> String {
                 None => [String::new(), String::new()],
             });
         }
-        table.row(&cells);
+        table.styled_row(cells);
     }
-    let reasons: String = compared.reasons().iter().map(|reason| format!("{reason}\n")).collect();
+    let reasons: String = compared.reasons().iter().map(|reason| visible(reason).into_owned() + "\n").collect();
     let legend = legend(compared);
-    format!("{} ({})\n\n{table}\n{legend}\n{reasons}", compared.table.title, compared.table.place)
+    let [title, place] = [&compared.table.title, &compared.table.place].map(|text| visible_name(text));
+    format!("{title} ({place})\n\n{table}\n{legend}\n{reasons}")
 }
 
 /// A table in Markdown: the best is bold, the second underlined.
 pub fn markdown(compared: &ComparedTable) -> String {
     let (rows, columns) = shape(compared);
-    let escaped = |text: &str| {
-        let special = |c: char| if "\\`*_<|".contains(c) { format!("\\{c}") } else { c.to_string() };
-        one_line(&text.chars().map(special).collect::<String>())
-    };
+    let escaped = |text: &str| display::markdown(&one_line(text));
     let mut text = format!("## {}\n\n{}\n\n|", escaped(&compared.table.title), escaped(&about(compared)));
     let is_comparison = compared.table.is_comparison();
     let columns_of = |text: &mut String, cells: [&str; 2]| match is_comparison {
@@ -365,7 +364,7 @@ pub const CSV_HEADER: &str = "table,task,row,model,signal,column,dataset,measure
                               paper_mean,paper_std,paper_note,verdict,why,millis_per_epoch,peak_bytes\n";
 
 /// A line per figure, to follow `CSV_HEADER`.
-pub fn csv(compared: &ComparedTable) -> String {
+pub fn csv(compared: &ComparedTable, formulas: Formulas) -> String {
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let mut text = String::new();
     for figure in &compared.figures {
@@ -397,7 +396,7 @@ pub fn csv(compared: &ComparedTable) -> String {
             number(figure.measured.map(|measured| measured.millis_per_epoch)),
             figure.measured.and_then(|measured| measured.peak_bytes).map(|bytes| bytes.to_string()).unwrap_or_default(),
         ];
-        text += &fields.map(|field| csv_field(&field)).join(",");
+        text += &fields.map(|field| formulas.field(&field)).join(",");
         text.push('\n');
     }
     text
@@ -473,11 +472,11 @@ mod tests {
     fn special_characters_in_names_are_escaped() {
         let about = "measure = \"AUC, %\"\n[[columns]]\ndataset = \"grid\"\nmeasure = \"5 $ of\\n{<x>}\"";
         let compared = compared(&[50.0, 60.0], about);
-        assert!(markdown(&compared).contains("| A\\|B, 5 $ of {\\<x>} |"), "{}", markdown(&compared));
+        assert!(markdown(&compared).contains("| A\\|B, 5 $ of {\\<x\\>} |"), "{}", markdown(&compared));
         assert!(latex(&compared).contains(" & & A|B, 5 \\$ of \\{<x>\\} \\\\"), "{}", latex(&compared));
         assert!(latex(&compared).contains("r\\_0 & ours"), "{}", latex(&compared));
         assert!(text(&compared, false).contains("A|B, 5 $ of"));
-        let csv = csv(&compared);
+        let csv = csv(&compared, Formulas::Kept);
         assert!(
             csv.starts_with("\"my,own\",link-prediction,r_0,gcn,auto,A|B,grid,\"5 $ of\n{<x>}\",50,0.5,5,"),
             "{csv}"
@@ -494,7 +493,11 @@ mod tests {
         for shown in [text(&poc, false), markdown(&poc), latex(&poc)] {
             assert!(shown.contains(said), "{shown}");
         }
-        assert!(csv(&poc).contains("`nigh reproduce poc --epochs 7 --only "), "{}", csv(&poc));
+        assert!(
+            csv(&poc, Formulas::Kept).contains("`nigh reproduce poc --epochs 7 --only "),
+            "{}",
+            csv(&poc, Formulas::Kept)
+        );
     }
 
     #[test]

@@ -232,7 +232,12 @@ impl Tape {
         self.compute_constants(weights, pass);
         for at in 0..self.steps.len() {
             let read = self.steps.iter().any(|step| step.is_dynamic && step.inputs.contains(&Place::Step(at)));
-            if self.steps[at].is_dynamic || !read {
+            if self.steps[at].is_dynamic {
+                continue;
+            }
+            if !read {
+                // Only other constants were computed from it, and these are known.
+                self.values[at] = Matrix::default();
                 continue;
             }
             match rows {

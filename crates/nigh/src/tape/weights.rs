@@ -101,16 +101,33 @@ pub struct Weights {
     scratch: Vec<Matrix>,
     /// Whether a gradient is known to be zero, so that the first contribution replaces it.
     is_zero: Vec<bool>,
+    /// How many more numbers may be declared; `None` when there were too many.
+    room: Option<usize>,
 }
 
 impl Weights {
     /// None yet; random starts follow from `seeds`.
     pub fn new(seeds: Seeds) -> Weights {
-        Weights { seeds, entries: Vec::new(), scratch: Vec::new(), is_zero: Vec::new() }
+        Weights::with_room(seeds, usize::MAX)
+    }
+
+    /// As `new`, for at most this many numbers. Weights beyond are declared without rows, so that a model of any size can
+    /// be refused; see `fits`.
+    pub fn with_room(seeds: Seeds, room: usize) -> Weights {
+        Weights { seeds, entries: Vec::new(), scratch: Vec::new(), is_zero: Vec::new(), room: Some(room) }
+    }
+
+    /// Whether there was room for all weights.
+    pub fn fits(&self) -> bool {
+        self.room.is_some()
     }
 
     /// A new weight. Its random start depends on its name and not on its place.
     pub fn declare_random(&mut self, name: &str, [rows, cols]: [usize; 2], init: Init) -> Var {
+        self.room = self.room.and_then(|room| room.checked_sub(rows.checked_mul(cols)?));
+        if !self.fits() {
+            return self.declare(name, Matrix::zeros(0, cols));
+        }
         let stream = self.seeds.stream(Purpose::Weights, &[seeds::named(name)]);
         let mut rng = stream.rng();
         let value = match init {
@@ -146,7 +163,7 @@ impl Weights {
     /// A weight that was declared.
     fn find(&self, name: &str, shape: [usize; 2]) -> Var {
         let at = self.position(name).unwrap_or_else(|| panic!("{name} was not declared when the model was built"));
-        assert_eq!(self.entries[at].value.shape(), shape, "shape of {name}");
+        assert!(!self.fits() || self.entries[at].value.shape() == shape, "shape of {name}");
         self.var(at)
     }
 
@@ -284,6 +301,16 @@ mod tests {
         assert_ne!(first.entry(0).value, first.entry(1).value);
         assert!(first.entry(0).value.data().iter().all(|w| w.abs() <= 0.5));
         assert!(first.entry(0).value.data().iter().any(|w| w.abs() > 0.25));
+    }
+
+    #[test]
+    fn weights_beyond_the_room_take_no_memory() {
+        for (shape, fits) in [([3, 4], true), ([4, 4], false), ([usize::MAX, 2], false), ([1 << 40, 1 << 20], false)] {
+            let mut weights = Weights::with_room(Seeds::new(0), 20);
+            weights.declare_random("a", [2, 4], Init::fan_in(4));
+            weights.declare_random("b", shape, Init::Orthogonal { scale: 1.0 });
+            assert_eq!((weights.fits(), weights.num_parameters()), (fits, if fits { 20 } else { 8 }), "{shape:?}");
+        }
     }
 
     #[test]

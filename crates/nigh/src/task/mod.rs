@@ -310,3 +310,14 @@ fn labels_of<'a>(dataset: &Dataset, sample: &'a Sample, task: Task) -> Result<&'
     let missing = || Error::MissingLabels { dataset: dataset.name.clone(), task: task.to_string() };
     sample.labels.as_ref().ok_or_else(missing)
 }
+
+/// The nodes of each class, in order.
+fn nodes_by_class(labels: &[Option<u32>], num_classes: usize) -> Vec<Vec<u32>> {
+    let mut classes = vec![Vec::new(); num_classes];
+    for (node, label) in labels.iter().enumerate() {
+        if let Some(label) = label {
+            classes[*label as usize].push(node as u32);
+        }
+    }
+    classes
+}

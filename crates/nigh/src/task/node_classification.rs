@@ -1,6 +1,9 @@
 //! Node classification: a number of labelled nodes per class, or a fraction of them, for training, validation and test.
 
-use super::{LabelledNodes, NodeParts, Part, SplitChoice, SplitSettings, Task, graphs_by_part, labels_of, problem};
+use super::{
+    LabelledNodes, NodeParts, Part, SplitChoice, SplitSettings, Task, graphs_by_part, labels_of, nodes_by_class,
+    problem,
+};
 use crate::dataset::{Dataset, FixedSplit};
 use crate::error::{Result, SplitProblem};
 use crate::model::View;
@@ -44,10 +47,9 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
 /// A number of nodes of each class, or a fraction of them.
 fn draw(dataset: &Dataset, labels: &[Option<u32>], settings: &SplitSettings, seeds: Seeds) -> Result<[Vec<u32>; 3]> {
     let mut parts: [Vec<u32>; 3] = Default::default();
-    for class in 0..dataset.class_names.len() as u32 {
-        let mut nodes: Vec<u32> = (0..labels.len() as u32).filter(|&i| labels[i as usize] == Some(class)).collect();
-        seeds.rng(Purpose::Split, &[0, u64::from(class)]).shuffle(&mut nodes);
-        let [train, valid, test] = sizes_in_class(nodes.len(), settings, &dataset.class_names[class as usize])
+    for (class, mut nodes) in nodes_by_class(labels, dataset.class_names.len()).into_iter().enumerate() {
+        seeds.rng(Purpose::Split, &[0, class as u64]).shuffle(&mut nodes);
+        let [train, valid, test] = sizes_in_class(nodes.len(), settings, &dataset.class_names[class])
             .map_err(|wrong| problem(dataset, 0, wrong))?;
         parts[0].extend(&nodes[..train]);
         parts[1].extend(&nodes[train..train + valid]);

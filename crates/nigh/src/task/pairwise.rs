@@ -3,7 +3,7 @@
 use super::negatives::NegativeRule;
 use super::{
     EvaluationPairs, Negatives, PairParts, PairSampler, Part, SplitSettings, Task, TrainingPairs, graphs_by_part,
-    labels_of, problem, sizes,
+    labels_of, nodes_by_class, problem, sizes,
 };
 use crate::dataset::Dataset;
 use crate::error::{Result, SplitProblem};
@@ -30,7 +30,7 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
     let graphs = if several { graphs_by_part(dataset, settings, seeds)? } else { Default::default() };
     for (number, sample) in dataset.samples.iter().enumerate() {
         let labels = labels_of(dataset, sample, Task::PairwiseNodeClassification)?;
-        let classes = nodes_by_class(labels);
+        let classes = nodes_by_class(labels, dataset.class_names.len());
         let wrong = |wrong| problem(dataset, number, wrong);
         let count = classes.iter().filter(|class| !class.is_empty()).count();
         if count < 2 {
@@ -83,17 +83,6 @@ fn rules(settings: &SplitSettings, labels: &Arc<[Option<u32>]>) -> (NegativeRule
 
 fn labelled(labels: &[Option<u32>]) -> Vec<u32> {
     (0..labels.len() as u32).filter(|&node| labels[node as usize].is_some()).collect()
-}
-
-fn nodes_by_class(labels: &[Option<u32>]) -> Vec<Vec<u32>> {
-    let num_classes = labels.iter().flatten().max().map_or(0, |&largest| largest as usize + 1);
-    let mut classes = vec![Vec::new(); num_classes];
-    for (node, label) in labels.iter().enumerate() {
-        if let Some(label) = label {
-            classes[*label as usize].push(node as u32);
-        }
-    }
-    classes
 }
 
 fn all_pairs(classes: &[Vec<u32>]) -> Vec<[u32; 2]> {

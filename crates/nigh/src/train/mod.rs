@@ -4,6 +4,7 @@ mod adam;
 mod baseline;
 mod batch_nodes;
 mod checkpoint;
+pub(crate) mod class_memory;
 mod config;
 mod effect;
 mod node_objective;

@@ -64,10 +64,15 @@ impl PairObjective {
         self.batch.clear();
         self.batch.extend_from_slice(pairs);
         draw_negatives(step, part, model, self.negatives_per_positive * pairs.len(), &mut self.negative);
+        let are_few = are_few(pairs.len(), part);
+        self.set_pairs(part, are_few && recording.can_restrict());
+    }
+
+    /// Hands the pairs of a batch to the decoder. With `restricts`, only their ends have to be represented.
+    fn set_pairs(&mut self, part: &Part<TrainingPairs>, restricts: bool) {
         let num_nodes = part.view.graph().num_nodes();
         self.batch_nodes.clear();
-        // With all ends different this is half of the nodes at most: it pays to leave the others out.
-        if 8 * pairs.len() <= num_nodes && recording.can_restrict() {
+        if restricts {
             self.batch_nodes.renumber(num_nodes, [&mut self.batch, &mut self.negative]);
         }
         let num_rows = self.batch_nodes.nodes().map_or(num_nodes, <[u32]>::len);
@@ -76,17 +81,15 @@ impl PairObjective {
     }
 
     /// As `choose_batch`, from pairs of which everything is known already.
-    fn choose_from_table(&mut self, step: Step, part: &Part<TrainingPairs>, model: &Model) {
+    fn choose_from_table(&mut self, step: Step, part: &Part<TrainingPairs>, recording: &Recording, model: &Model) {
         let table = &mut self.tables[step.part];
         if step.batch == 0 {
             table.shuffle(model.seeds(), [step.epoch as u64, step.part as u64]);
         }
-        let decoder = &mut self.decoders[0];
         table.choose(self.batch_size, step.batch, step.epoch, part, &mut self.batch, &mut self.negative);
-        let num_nodes = part.view.graph().num_nodes();
-        decoder.set_positives(num_nodes, &self.batch);
-        decoder.set_negatives(num_nodes, &self.negative);
-        table.copy_scalars(decoder.scalars_mut().expect("a decoder that reads scalars"));
+        self.set_pairs(part, are_few(part.question.positive.len(), part) && recording.can_restrict());
+        let scalars = self.decoders[0].scalars_mut().expect("a decoder that reads scalars");
+        self.tables[step.part].copy_scalars(scalars);
     }
 
     /// What is known of the pairs of each training part; `epochs` draws of negatives each, as far as memory allows.
@@ -100,6 +103,20 @@ impl PairObjective {
     }
 }
 
+/// Whether positive pairs and as many negatives have half of the nodes as their ends at most: it pays to leave the others out.
+fn are_few(num_positives: usize, part: &Part<TrainingPairs>) -> bool {
+    8 * num_positives <= part.view.graph().num_nodes()
+}
+
+/// Pairs of a batch. Where most nodes have no edge, all pairs are one batch, so that only its nodes are represented.
+fn batch_size(chosen: usize, train: &[Part<TrainingPairs>]) -> usize {
+    let numbers = || train.iter().map(|part| part.question.positive.len());
+    match chosen {
+        0 if train.iter().zip(numbers()).all(|(part, number)| are_few(number, part)) => numbers().max().unwrap_or(0),
+        _ => chosen,
+    }
+}
+
 /// Pairs on which cosines and scores are compared.
 const MAX_COMPARED_PAIRS: usize = 20_000;
 
@@ -110,28 +127,57 @@ fn some_pairs(question: &EvaluationPairs) -> Vec<[u32; 2]> {
     [&question.positive[..count], negative].concat()
 }
 
+/// The vectors of the nodes that a part asks about.
+struct AskedVectors {
+    rows: Matrix,
+    /// The row of each node, if not all have one.
+    places: Option<Vec<u32>>,
+}
+
+impl AskedVectors {
+    fn new(model: &Model, part: &Part<EvaluationPairs>, h: Matrix) -> AskedVectors {
+        if !model.architecture().knows_pairs() {
+            return AskedVectors { rows: h, places: None };
+        }
+        let question = &part.question;
+        let mut nodes: Vec<u32> =
+            [&question.positive, &question.negative].into_iter().flatten().flatten().copied().collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let mut places = vec![0; part.view.graph().num_nodes()];
+        nodes.iter().zip(0..).for_each(|(&node, place)| places[node as usize] = place);
+        AskedVectors { rows: model.vectors_of(&part.view, &h, &nodes), places: Some(places) }
+    }
+
+    fn cosines(&self, pairs: &[[u32; 2]]) -> Vec<f32> {
+        let mut cosines = Vec::new();
+        match &self.places {
+            None => pair_scores(&self.rows, pairs, Scale::Unit, &mut cosines),
+            Some(places) => {
+                let pairs: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(|node| places[node as usize])).collect();
+                pair_scores(&self.rows, &pairs, Scale::Unit, &mut cosines);
+            }
+        }
+        cosines
+    }
+}
+
 /// AUC of the cosines of vectors, as a mean over parts; `None` for a model without vectors, and where each positive has negatives
 /// of its own. `first` are the vectors of the first part, if they are known.
 fn vectors_auc(
     model: &Model,
     parts: &[Part<EvaluationPairs>],
     draw: u64,
-    mut first: Option<Matrix>,
+    mut first: Option<AskedVectors>,
 ) -> Result<Option<f64>> {
     let has_vectors = model.architecture().knows_pairs() || model.representation_width() > 0;
     if !has_vectors || parts.iter().any(|part| part.question.ranking != Ranking::Pooled) {
         return Ok(None);
     }
     let of_part = |part: &Part<EvaluationPairs>| {
-        let vectors = first.take().unwrap_or_else(|| {
-            let h = model.represent(&part.view, draw);
-            if model.architecture().knows_pairs() { model.vectors(&part.view, &h) } else { h }
-        });
-        part.question.measure(PairMetric::Auc, |pairs| {
-            let mut cosines = Vec::new();
-            pair_scores(&vectors, pairs, Scale::Unit, &mut cosines);
-            Ok(cosines)
-        })
+        let vectors = first.take();
+        let vectors = vectors.unwrap_or_else(|| AskedVectors::new(model, part, model.represent(&part.view, draw)));
+        part.question.measure(PairMetric::Auc, |pairs| Ok(vectors.cosines(pairs)))
     };
     let figures = parts.iter().map(of_part).collect::<Result<Vec<f64>>>()?;
     Ok((!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64))
@@ -159,11 +205,11 @@ impl Objective for PairObjective {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<PairObjective> {
         let mut objective = PairObjective {
-            batch_size: fit.batch_size,
+            batch_size: batch_size(fit.batch_size, train),
             negatives_per_positive: fit.negatives_per_positive,
             ..PairObjective::for_evaluation(model)?
         };
-        if fit.batch_size > 0 {
+        if objective.batch_size > 0 {
             objective.decoders.push(decoder_of(model)?);
         } else {
             for part in train {
@@ -200,9 +246,8 @@ impl Objective for PairObjective {
         model.learn_vectors(&parts.valid[0].view, &h, &pairs, &scores);
         let test = &parts.test()[0];
         let (pairs, h, scores) = answers(model, test);
-        let mut cosines = Vec::new();
-        let vectors = model.vectors(&test.view, &h);
-        pair_scores(&vectors, &pairs, Scale::Unit, &mut cosines);
+        let vectors = AskedVectors::new(model, test, h);
+        let cosines = vectors.cosines(&pairs);
         let auc = vectors_auc(model, parts.test(), draw, Some(vectors))?;
         Ok(CosinesOfVectors { auc, agreement: rank_correlation(&cosines, &scores) })
     }
@@ -224,7 +269,8 @@ impl Objective for PairObjective {
     fn loss(&mut self, step: Step, part: &Part<TrainingPairs>, recording: &mut Recording, model: &mut Model) -> f64 {
         let mut decoder = 0;
         let pass = if !self.tables.is_empty() {
-            self.choose_from_table(step, part, model);
+            self.choose_from_table(step, part, recording, model);
+            recording.restrict(model, self.batch_nodes.nodes());
             recording.train(model, step.draw)
         } else if self.batch_size > 0 {
             self.choose_batch(step, part, recording, model);
@@ -232,6 +278,7 @@ impl Objective for PairObjective {
             recording.train(model, step.draw)
         } else {
             decoder = step.part;
+            recording.restrict(model, None);
             let (negative, decoder) = (&mut self.negative, &mut self.decoders[decoder]);
             // Neither needs the other, and sorting pairs keeps one thread busy.
             let represent = || recording.train(model, step.draw);

@@ -256,9 +256,8 @@ impl<O: Objective> Trainer<O> {
         let tests: &[Part<O::Evaluation>] = self.parts.test.as_deref().unwrap_or(&[]);
         let is_asked = |at: usize| self.recording_of[1..].iter().any(|of| of.contains(&at));
         for (_, recording) in self.recordings.iter_mut().enumerate().filter(|(at, _)| is_asked(*at)) {
-            recording.restrict(&self.model, None);
             // One pass serves validation and test alike.
-            recording.evaluate(&self.model, epoch as u64);
+            recording.evaluate_all(&self.model, epoch as u64);
         }
         let recordings = self.recording_of[1].iter().map(|&at| &self.recordings[at]);
         self.objective.fit_to_validation(&mut self.model, self.parts.valid.iter().zip(recordings));

@@ -1,7 +1,7 @@
 //! The card in a model's folder: what it is, on what, how well, and how to use it.
 
 use super::Trained;
-use crate::display::{percent, pluralize};
+use crate::display::{markdown, percent, pluralize};
 use crate::source::Source;
 
 /// A page of Markdown that is the same for the same training.
@@ -96,9 +96,9 @@ pub(super) fn card(trained: &Trained) -> String {
          nigh predict FOLDER GRAPH{pairs_option}\n\
          ```{given}\n\n\
          `config.toml` has every setting, `model.json` the figures of every repeat.\n",
-        model = config.model,
+        model = markdown(&config.model),
         task = config.task,
-        dataset = summary.dataset,
+        dataset = markdown(&summary.dataset),
         parameters = trained.model().weights.num_parameters(),
         version = env!("CARGO_PKG_VERSION"),
         nodes = pluralize(summary.num_nodes, "node"),

@@ -7,6 +7,7 @@ use crate::tensors::{self, Tensors};
 use nigh_formats::atomic;
 use nigh_formats::npy;
 use nigh_formats::records::{RecordColumn, Records};
+use nigh_formats::text_table::Formulas;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -38,8 +39,9 @@ impl Embedding {
     }
 
     /// Writes `.npy` (ids beside it, one per line, in `FILE.ids.txt`), `.csv`, `.parquet`, `.safetensors`, or the text
-    /// of word2vec as `.vec` or `.txt`. Returns every file written.
-    pub fn write(&self, path: &Path) -> Result<Vec<PathBuf>> {
+    /// of word2vec as `.vec` or `.txt`. Returns every file written. `formulas` says what becomes of ids in csv that a
+    /// spreadsheet would execute.
+    pub fn write(&self, path: &Path, formulas: Formulas) -> Result<Vec<PathBuf>> {
         Embedding::check_name(path)?;
         let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
         let bytes = match path.extension().and_then(|extension| extension.to_str()) {
@@ -48,7 +50,7 @@ impl Embedding {
                 files.push((atomic::beside(path, "ids.txt"), ids.into_bytes()));
                 self.to_npy()
             }
-            Some("csv") => self.to_records().to_csv().into_bytes(),
+            Some("csv") => self.to_records().with_formulas(formulas).to_csv().into_bytes(),
             Some("parquet") => self.to_records().to_parquet(),
             Some("vec" | "txt") => self.to_word2vec(path)?.into_bytes(),
             _ => self.to_safetensors(),

@@ -8,11 +8,16 @@ use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions, Model};
 use crate::seeds::Seeds;
 use crate::source::Source;
+use crate::tape::{Weight, Weights};
 use crate::tensors::{self, Tensors};
 use crate::train::{Config, Resolved};
-use nigh_formats::atomic;
-use nigh_formats::digest::sha256;
+use nigh_formats::digest::{hex, sha256};
+use nigh_formats::{MAX_BYTES, Texts, atomic};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 const WEIGHTS: &str = "weights.safetensors";
@@ -41,6 +46,12 @@ schedule = "step"
 patience = 0
 "#;
 
+/// No file of text but the lists of names is longer.
+const MOST_TEXT: u64 = 1 << 20;
+
+/// No id is longer.
+const LONGEST_ID: u64 = 1 << 20;
+
 /// `model.json`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,10 +70,7 @@ impl Trained {
             return Err(Error::file(folder, "exists already; a model is saved to a folder of its own"));
         }
         let partial = atomic::beside(folder, "partial");
-        if partial.exists() {
-            // Left by a process that was killed while it saved.
-            std::fs::remove_dir_all(&partial).map_err(Error::io(&partial))?;
-        }
+        atomic::create_folder_afresh(&partial).map_err(Error::io(&partial))?;
         let result =
             self.write_files(&partial).and_then(|()| std::fs::rename(&partial, folder).map_err(Error::io(folder)));
         if result.is_err() {
@@ -96,7 +104,6 @@ impl Trained {
             (CARD, card::card(self).into_bytes()),
         ];
         let sums: String = contents.iter().map(|(name, bytes)| format!("{}  {name}\n", sha256(bytes))).collect();
-        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         for (name, bytes) in contents.into_iter().chain([(SUMS, sums.into_bytes())]) {
             let path = folder.join(name);
             atomic::write(&path, &bytes).map_err(Error::io(&path))?;
@@ -127,30 +134,39 @@ impl Trained {
         if !folder.is_dir() {
             return Err(refused("there is no such folder; expected the folder of a saved model".into()));
         }
-        let read = |name: &str| {
-            std::fs::read(folder.join(name)).map_err(|error| refused(format!("{name} can't be read: {error}")))
+        let unreadable = |name: &str, error: nigh_formats::Error| {
+            refused(match error {
+                nigh_formats::Error::Io { source, .. } => format!("{name} can't be read: {source}"),
+                nigh_formats::Error::File { problem, .. } => format!("{name} {problem}"),
+                other => other.to_string(),
+            })
         };
-        let manifest: Manifest =
-            serde_json::from_slice(&read(MODEL)?).map_err(|error| refused(format!("{MODEL} is damaged: {error}")))?;
+        let read = |name: &str, most: u64| {
+            nigh_formats::read_regular(&folder.join(name), most).map_err(|error| unreadable(name, error))
+        };
+        let manifest: Manifest = serde_json::from_slice(&read(MODEL, MAX_BYTES)?)
+            .map_err(|error| refused(format!("{MODEL} is damaged: {error}")))?;
         if manifest.format != FORMAT {
             let format = manifest.format;
             return Err(refused(format!("format {format} was written by another version; this one reads {FORMAT}")));
         }
-        let sums = String::from_utf8_lossy(&read(SUMS)?).into_owned();
-        let checked = |name: &str| -> Result<Vec<u8>> {
-            let bytes = read(name)?;
-            if !sums.lines().any(|line| line == format!("{}  {name}", sha256(&bytes))) {
-                return Err(refused(format!("{name} is damaged: its checksum is not the one in {SUMS}")));
-            }
+        let summary = manifest.summary.clone();
+        summary.check_names().map_err(|problem| refused(format!("{MODEL} is damaged: {problem}")))?;
+        let sums = String::from_utf8_lossy(&read(SUMS, MOST_TEXT)?).into_owned();
+        let check = |name: &str, sum: &str| match sums.lines().any(|line| line == format!("{sum}  {name}")) {
+            true => Ok(()),
+            false => Err(refused(format!("{name} is damaged: its checksum is not the one in {SUMS}"))),
+        };
+        let checked = |name: &str, most: u64| -> Result<Vec<u8>> {
+            let bytes = read(name, most)?;
+            check(name, &sha256(&bytes))?;
             Ok(bytes)
         };
-        for name in [MODEL, CARD] {
-            checked(name)?;
-        }
-        let text = |name: &str| -> Result<String> {
-            String::from_utf8(checked(name)?).map_err(|_| refused(format!("{name} is damaged: not UTF-8 text")))
-        };
-        let table = text(CONFIG)?.parse::<toml::Table>();
+        checked(MODEL, MAX_BYTES)?;
+        checked(CARD, MOST_TEXT)?;
+        let text = String::from_utf8(checked(CONFIG, MOST_TEXT)?);
+        let text = text.map_err(|_| refused(format!("{CONFIG} is damaged: not UTF-8 text")))?;
+        let table = text.parse::<toml::Table>();
         let mut table = table.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
         for (name, value) in BEFORE.parse::<toml::Table>().expect("a table that ships is valid") {
             table.entry(name).or_insert(value);
@@ -158,31 +174,42 @@ impl Trained {
         let config = Config::from_table(table).and_then(Resolved::try_from);
         let config = config.map_err(|error| refused(format!("{CONFIG} is damaged: {error}")))?;
         let ids = match manifest.numbered_nodes {
-            Some(count) => checked(IDS).map(|_| Ids::Numbers(count))?,
+            // Of several graphs none is known.
+            Some(count) if count == 0 || count == summary.num_nodes => checked(IDS, 0).map(|_| Ids::Numbers(count))?,
+            Some(count) => {
+                let nodes = summary.num_nodes;
+                return Err(refused(format!("{MODEL} is damaged: numbered_nodes is {count}, and num_nodes {nodes}")));
+            }
             None => {
-                let line = |line: &str| serde_json::from_str(line);
-                let names: std::result::Result<Vec<String>, _> = text(IDS)?.lines().map(line).collect();
-                Ids::from_names(names.map_err(|error| refused(format!("{IDS} is damaged: {error}")))?)
+                let file = nigh_formats::open_regular(&folder.join(IDS)).map_err(|error| unreadable(IDS, error))?;
+                let (names, sum) =
+                    read_ids(file, summary.num_nodes).map_err(|problem| refused(format!("{IDS} {problem}")))?;
+                check(IDS, &sum)?;
+                Ids::from_texts(names)
             }
         };
-        let summary = manifest.summary.clone();
         let run = summary.repeats.get(summary.chosen);
         let seed = run.ok_or_else(|| refused(format!("{MODEL} is damaged: the chosen repeat is missing")))?.seed;
-        let (weights, _) =
-            tensors::from_bytes(&checked(WEIGHTS)?).map_err(|problem| refused(format!("{WEIGHTS} {problem}")))?;
-        // Before weights of such a size are made: a count that no weight in the file shows was never one of this model.
+        // Before weights of such a size are made: a count beyond the numbers in the file was never one of this model.
         let architecture = architecture(&config, summary.dimensions())?;
-        let longest = weights.values().flat_map(|weight| weight.shape()).max().unwrap_or(0);
+        let length = nigh_formats::open_regular(&folder.join(WEIGHTS))
+            .and_then(|file| Ok(file.metadata().map_err(nigh_formats::Error::io(folder))?.len()))
+            .map_err(|error| unreadable(WEIGHTS, error))?;
+        let most = usize::try_from(length / 4).unwrap_or(usize::MAX);
         let knows_labels = !config.task.is_about_pairs() && architecture.uses(Source::Labels);
         let knows_ids = architecture.uses(Source::OneHot) || knows_labels;
         let counts = [
             ("num_features", config.task.uses_features() && architecture.uses(Source::Features), summary.num_features),
             ("largest_graph", knows_ids, summary.largest_graph),
         ];
-        if let Some((name, _, count)) = counts.into_iter().find(|&(_, counts, count)| counts && count > longest) {
-            return Err(refused(format!("{MODEL} is damaged: {name} is {count}, and no weight is that long")));
+        if let Some((name, _, count)) = counts.into_iter().find(|&(_, counts, count)| counts && count > most) {
+            return Err(refused(format!("{MODEL} is damaged: {name} is {count}, and {WEIGHTS} has {most} numbers")));
         }
-        let mut model = Model::build(architecture, config.shape(summary.dimensions()), Seeds::new(seed))?;
+        let model = Model::build_within(architecture, config.shape(summary.dimensions()), Seeds::new(seed), most)?;
+        let too_short = || format!("{WEIGHTS} is too short for the model that {MODEL} and {CONFIG} describe");
+        let mut model = model.ok_or_else(|| refused(too_short()))?;
+        let (weights, _) = tensors::from_bytes(&checked(WEIGHTS, longest_file(&model.weights))?)
+            .map_err(|problem| refused(format!("{WEIGHTS} {problem}")))?;
         for weight in model.weights.entries_mut() {
             let name = &weight.name;
             let value = weights.get(name).ok_or_else(|| refused(format!("{WEIGHTS} has no weight `{name}`")))?;
@@ -199,4 +226,52 @@ impl Trained {
     pub fn checkpoint_beside(folder: &Path) -> PathBuf {
         atomic::beside(folder, "checkpoint")
     }
+}
+
+impl Summary {
+    /// Names that contradict a count or each other.
+    fn check_names(&self) -> std::result::Result<(), String> {
+        let (names, count) = (&self.feature_names, self.num_features);
+        if !names.is_empty() && names.len() != count {
+            return Err(format!("num_features is {count}, and there are {} feature_names", names.len()));
+        }
+        for (what, names) in [("feature_names", names), ("class_names", &self.class_names)] {
+            let mut seen = HashSet::with_capacity(names.len());
+            if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
+                return Err(format!("{what} has `{twice}` twice"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The ids of this many nodes, a JSON text per line, and the checksum of the file. What is not such a file is read no further
+/// than to its first wrong line.
+fn read_ids(file: File, num_nodes: usize) -> std::result::Result<(Texts, String), String> {
+    let mut lines = BufReader::new(file);
+    let (mut names, mut hash, mut line) = (Texts::default(), Sha256::new(), Vec::new());
+    loop {
+        line.clear();
+        let read = lines.by_ref().take(LONGEST_ID).read_until(b'\n', &mut line);
+        if read.map_err(|error| format!("can't be read: {error}"))? == 0 {
+            break;
+        }
+        hash.update(&line);
+        let name: String =
+            serde_json::from_slice(&line).map_err(|error| format!("is damaged: line {}: {error}", names.len() + 1))?;
+        if names.len() == num_nodes {
+            return Err(format!("is damaged: it has more than the {num_nodes} ids of {MODEL}"));
+        }
+        names.push(&name);
+    }
+    match names.len() == num_nodes {
+        true => Ok((names, hex(&hash.finalize()))),
+        false => Err(format!("is damaged: it has {} ids, and {MODEL} says {num_nodes}", names.len())),
+    }
+}
+
+/// How long a file of these weights is at most: four bytes a number, and a header that names them.
+fn longest_file(weights: &Weights) -> u64 {
+    let entry = |weight: &Weight| 4 * weight.value.data().len() + 2 * weight.name.len() + 256;
+    weights.entries().iter().map(entry).sum::<usize>() as u64 + 1024
 }

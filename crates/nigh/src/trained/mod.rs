@@ -21,7 +21,7 @@ use crate::ops::softmax;
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::Task;
-use crate::train::{self, Connected, Outcome, Resolved, Run, mean_and_std};
+use crate::train::{self, Connected, Outcome, Resolved, Run, class_memory, mean_and_std};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -221,6 +221,7 @@ impl Trained {
             return Err(Error::FeatureCount { dataset: dataset.name.clone(), expected, got });
         }
         dataset.samples.iter().try_for_each(|sample| self.config.reconstruction.check(sample.graph.num_nodes()))?;
+        class_memory::check(dataset, self.summary.class_names.len(), self.config.task, architecture)?;
         let (mut aligned, num_known) = dataset.aligned(&self.ids)?;
         if self.config.task.uses_features() && architecture.uses(Source::Features) {
             aligned = aligned.with_features(&self.summary.feature_names)?;
@@ -364,6 +365,16 @@ impl Trained {
         let metric = self.config.metric;
         let [valid, metrics] = train::evaluate(&self.model, metric, &split, draw)?;
         Ok((SplitMetrics { valid: valid[&metric], test: metrics[&metric], metrics, same_split, held_out }, notes))
+    }
+
+    /// Whether this is what a training with these settings on these data gives: graph, split and figures are the recorded
+    /// ones to the last bit.
+    pub fn is_result_of(&self, config: &Resolved, dataset: &Dataset) -> Result<bool> {
+        if self.config != *config || graph_digest(&self.align(dataset)?.0) != self.summary.graph {
+            return Ok(false);
+        }
+        let (found, run) = (self.evaluate(dataset)?.0, self.run());
+        Ok(found.same_split && (found.valid, found.test) == (run.valid, run.test))
     }
 }
 

@@ -1,9 +1,10 @@
 //! A dataset as plain files: csv for what has names, NumPy's arrays for features.
 
 use crate::dataset::{Dataset, Features, FixedSplit, NamedDataset, Sample};
+use crate::display::visible_name;
 use crate::error::{Error, Result};
 use nigh_formats::scipy::CsrRows;
-use nigh_formats::text_table::csv_field;
+use nigh_formats::text_table::Formulas;
 use nigh_formats::{atomic, npy, scipy};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
@@ -11,7 +12,7 @@ use std::path::Path;
 
 impl Dataset {
     /// Writes the dataset as a new folder, atomically. Returns the names of the files in it. `known` says where a public
-    /// dataset comes from.
+    /// dataset comes from, `formulas` what becomes of ids and labels that a spreadsheet would execute.
     ///
     /// - `nodes.csv`: every node, also those without an edge
     /// - `edges.csv`: every undirected edge once, with its weight if it has one
@@ -21,17 +22,13 @@ impl Dataset {
     /// - `README.txt`: what is what
     ///
     /// With several graphs the csv files start with a column `graph`.
-    pub fn export(&self, known: Option<&NamedDataset>, folder: &Path) -> Result<Vec<&'static str>> {
+    pub fn export(&self, known: Option<&NamedDataset>, folder: &Path, formulas: Formulas) -> Result<Vec<&'static str>> {
         if folder.exists() {
             return Err(Error::file(folder, "exists already; an export is written to a folder of its own"));
         }
         let partial = atomic::beside(folder, "partial");
-        if partial.exists() {
-            // Left by a process that was killed while it wrote.
-            std::fs::remove_dir_all(&partial).map_err(Error::io(&partial))?;
-        }
-        let result = std::fs::create_dir_all(&partial).map_err(Error::io(&partial));
-        let result = result.and_then(|()| Export { dataset: self, folder: &partial, written: Vec::new() }.all(known));
+        atomic::create_folder_afresh(&partial).map_err(Error::io(&partial))?;
+        let result = Export { dataset: self, folder: &partial, formulas, written: Vec::new() }.all(known);
         let result = result.and_then(|files| {
             std::fs::rename(&partial, folder).map_err(Error::io(folder))?;
             Ok(files)
@@ -46,6 +43,7 @@ impl Dataset {
 struct Export<'a> {
     dataset: &'a Dataset,
     folder: &'a Path,
+    formulas: Formulas,
     /// Names, and a line about each.
     written: Vec<(&'static str, String)>,
 }
@@ -88,13 +86,13 @@ impl Export<'_> {
         heading: &str,
         rows: impl Fn(&mut BufWriter<File>, &str, &Sample) -> io::Result<()>,
     ) -> Result<()> {
-        let dataset = self.dataset;
+        let (dataset, formulas) = (self.dataset, self.formulas);
         let several = dataset.samples.len() > 1;
         self.file(name, about, |out| {
             writeln!(out, "{}{heading}", if several { "graph," } else { "" })?;
             for (number, sample) in dataset.samples.iter().enumerate() {
                 let name = dataset.graph_name(number);
-                let start = if several { format!("{},", csv_field(&name)) } else { String::new() };
+                let start = if several { format!("{},", formulas.field(&name)) } else { String::new() };
                 rows(out, &start, sample)?;
             }
             Ok(())
@@ -102,13 +100,15 @@ impl Export<'_> {
     }
 
     fn nodes(&mut self) -> Result<()> {
+        let formulas = self.formulas;
         let about = format!("the {} nodes, one per line", self.dataset.num_nodes());
         self.table("nodes.csv", about, "id", |out, start, sample| {
-            (0..sample.ids.len()).try_for_each(|node| writeln!(out, "{start}{}", id(sample, node as u32)))
+            (0..sample.ids.len()).try_for_each(|node| writeln!(out, "{start}{}", id(sample, node as u32, formulas)))
         })
     }
 
     fn edges(&mut self) -> Result<()> {
+        let formulas = self.formulas;
         let weighted = self.dataset.samples.iter().any(|sample| sample.graph.is_weighted());
         let heading = if weighted { "source,target,weight" } else { "source,target" };
         let about = format!("the {} undirected edges, each once", self.dataset.num_edges());
@@ -117,7 +117,7 @@ impl Export<'_> {
                 let targets = sample.graph.neighbours(source);
                 let after = targets.partition_point(|&target| target as usize <= source);
                 for (at, &target) in targets.iter().enumerate().skip(after) {
-                    write!(out, "{start}{},{}", id(sample, source as u32), id(sample, target))?;
+                    write!(out, "{start}{},{}", id(sample, source as u32, formulas), id(sample, target, formulas))?;
                     if weighted {
                         // The shortest text that is read back to the same bits.
                         write!(out, ",{}", sample.graph.weights(source).map_or(1.0, |weights| weights[at]))?;
@@ -145,6 +145,7 @@ impl Export<'_> {
     }
 
     fn labels(&mut self) -> Result<()> {
+        let formulas = self.formulas;
         let classes = &self.dataset.class_names;
         let labels = self.dataset.samples.iter().flat_map(|sample| sample.labels.iter().flat_map(|all| all.iter()));
         let count = labels.flatten().count();
@@ -155,7 +156,12 @@ impl Export<'_> {
         self.table("labels.csv", about, "id,label", |out, start, sample| {
             let labels = sample.labels.iter().flat_map(|labels| labels.iter().enumerate());
             for (node, class) in labels.filter_map(|(node, label)| Some((node, (*label)?))) {
-                writeln!(out, "{start}{},{}", id(sample, node as u32), csv_field(&classes[class as usize]))?;
+                writeln!(
+                    out,
+                    "{start}{},{}",
+                    id(sample, node as u32, formulas),
+                    formulas.field(&classes[class as usize])
+                )?;
             }
             Ok(())
         })
@@ -163,6 +169,7 @@ impl Export<'_> {
 
     /// A published split is of a single graph.
     fn split(&mut self) -> Result<()> {
+        let formulas = self.formulas;
         let (Some(given), sample) = (&self.dataset.fixed_split, &self.dataset.samples[0]) else { return Ok(()) };
         match given {
             FixedSplit::Nodes(parts) => {
@@ -170,7 +177,7 @@ impl Export<'_> {
                 self.file("split.csv", about, |out| {
                     writeln!(out, "id,part")?;
                     for (part, nodes) in ["train", "valid", "test"].iter().zip(parts) {
-                        nodes.iter().try_for_each(|&node| writeln!(out, "{},{part}", id(sample, node)))?;
+                        nodes.iter().try_for_each(|&node| writeln!(out, "{},{part}", id(sample, node, formulas)))?;
                     }
                     Ok(())
                 })
@@ -182,7 +189,12 @@ impl Export<'_> {
                     for (part, pairs) in ["valid", "test"].iter().zip(parts) {
                         for (exists, pairs) in [(1, &pairs.positive), (0, &pairs.negative)] {
                             for &[source, target] in pairs {
-                                writeln!(out, "{},{},{exists},{part}", id(sample, source), id(sample, target))?;
+                                writeln!(
+                                    out,
+                                    "{},{},{exists},{part}",
+                                    id(sample, source, formulas),
+                                    id(sample, target, formulas)
+                                )?;
                             }
                         }
                     }
@@ -193,7 +205,7 @@ impl Export<'_> {
     }
 
     fn readme(&self, known: Option<&NamedDataset>) -> String {
-        let name = &self.dataset.name;
+        let name = visible_name(&self.dataset.name);
         let mut text = format!("{name}, written by nigh {}\n\n", env!("CARGO_PKG_VERSION"));
         self.written.iter().for_each(|(file, about)| text += &format!("{file:<16} {about}\n"));
         if self.dataset.samples.len() > 1 {
@@ -211,8 +223,8 @@ impl Export<'_> {
     }
 }
 
-fn id(sample: &Sample, node: u32) -> String {
-    csv_field(&sample.ids.name(node as usize))
+fn id(sample: &Sample, node: u32, formulas: Formulas) -> String {
+    formulas.field(&sample.ids.name(node as usize))
 }
 
 /// Every entry, zeros as well.
@@ -264,7 +276,7 @@ mod tests {
     fn export(dataset: &Dataset) -> (tempfile::TempDir, std::path::PathBuf) {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().join("out");
-        let files = dataset.export(None, &folder).unwrap();
+        let files = dataset.export(None, &folder, Formulas::Kept).unwrap();
         let mut there: Vec<String> = std::fs::read_dir(&folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -384,7 +396,7 @@ mod tests {
     #[test]
     fn a_folder_that_exists_is_left_alone() {
         let temporary = tempfile::tempdir().unwrap();
-        let error = cora_like().export(None, temporary.path()).unwrap_err().to_string();
+        let error = cora_like().export(None, temporary.path(), Formulas::Kept).unwrap_err().to_string();
         assert!(error.contains("exists already"), "{error}");
         assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
     }

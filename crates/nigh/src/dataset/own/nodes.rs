@@ -1,5 +1,6 @@
 //! The nodes of a user's graphs: which row of a file belongs to which node, by id or by order.
 
+use super::edge_list::numbered;
 use super::node_files::NodeRows;
 use crate::dataset::interner::Interner;
 use crate::dataset::{Features, Ids};
@@ -126,9 +127,16 @@ impl Nodes {
             }
         }
         drop(lookups);
-        for (ids, added) in self.ids.iter_mut().zip(added) {
+        for ((ids, found), added) in self.ids.iter_mut().zip(&mut found).zip(added) {
             if added.len() > 0 {
-                *ids = Ids::from_names(ids.iter().chain(added.names().iter().map(Into::into)));
+                // In ascending order as well, so that the order of rows is of no consequence.
+                let (added, order) = numbered(added.into_names());
+                if let Some(order) = order {
+                    let rows = found.split_off(ids.len());
+                    found.resize(ids.len() + rows.len(), None);
+                    order.iter().zip(rows).for_each(|(&place, row)| found[ids.len() + place as usize] = row);
+                }
+                *ids = Ids::from_names(ids.iter().chain(added.iter()));
             }
         }
         Ok(found)

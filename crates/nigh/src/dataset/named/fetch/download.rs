@@ -2,6 +2,7 @@
 
 use super::{FetchObserver, Trouble};
 use crate::error::{Error, Result};
+use nigh_formats::atomic;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
@@ -12,6 +13,9 @@ use ureq::{Agent, Body, Timeout};
 /// A connection that brought this many bytes resets the count of failures.
 const WORTHWHILE: u64 = 1 << 16;
 
+/// What is wrong with a server that accepts a request and sends nothing. Another would take as long and bring no more.
+const SILENT: &str = "the server sent nothing in time";
+
 /// Time limits and pauses.
 #[derive(Debug, Clone)]
 pub(super) struct TimeLimits {
@@ -19,7 +23,7 @@ pub(super) struct TimeLimits {
     pub waits: Vec<Duration>,
     /// For a connection.
     pub connect: Duration,
-    /// For the next byte.
+    /// For the next byte. A connection that stops is made again; one that never brings a byte is given up.
     pub silence: Duration,
 }
 
@@ -28,7 +32,7 @@ impl Default for TimeLimits {
         TimeLimits {
             waits: [500, 1000, 2000, 4000].map(Duration::from_millis).to_vec(),
             connect: Duration::from_secs(20),
-            silence: Duration::from_secs(60),
+            silence: Duration::from_secs(30),
         }
     }
 }
@@ -43,7 +47,9 @@ impl TimeLimits {
             .http_status_as_error(false)
             .user_agent(concat!("nigh/", env!("CARGO_PKG_VERSION")))
             .accept_encoding("identity")
+            .timeout_resolve(Some(self.connect))
             .timeout_connect(Some(self.connect))
+            .timeout_send_request(Some(self.silence))
             .timeout_recv_response(Some(self.silence))
             .timeout_per_read(Some(self.silence));
         config.build().into()
@@ -110,9 +116,10 @@ impl Download<'_> {
         Error::Fetch { address: self.address.to_string(), problem: problem.into(), remedy: self.remedy.clone() }
     }
 
-    /// Number of bytes that have arrived.
+    /// Number of bytes that have arrived. What a link leads to has not.
     fn present(&self) -> u64 {
-        self.partial.metadata().map_or(0, |about| about.len())
+        let found = self.partial.symlink_metadata().ok().filter(|found| found.is_file());
+        found.map_or(0, |found| found.len())
     }
 
     /// Discards the bytes that have arrived.
@@ -188,8 +195,10 @@ impl Download<'_> {
         observer: &mut dyn FetchObserver,
     ) -> std::result::Result<(), Trouble> {
         let here = |error| Trouble::Here(Error::io(self.partial)(error));
-        let file =
-            if start == 0 { File::create(self.partial) } else { File::options().append(true).open(self.partial) };
+        let file = match start {
+            0 => atomic::create_afresh(self.partial),
+            _ => File::options().append(true).open(self.partial),
+        };
         let mut file = file.map_err(here)?;
         let mut source = response.into_body().into_reader();
         let mut buffer = vec![0; 1 << 16];
@@ -199,6 +208,9 @@ impl Download<'_> {
             let count = match source.read(&mut buffer) {
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if present == start && is_timeout(&error) => {
+                    return Err(Trouble::Lasting(format!("{SILENT} behind byte {start}")));
+                }
                 Err(error) => {
                     return Err(Trouble::Passing(format!("the connection broke after {present} bytes: {error}")));
                 }
@@ -231,7 +243,7 @@ fn unanswered(error: ureq::Error, agent: &Agent, reached: bool) -> Trouble {
     let (problem, passing) = match error {
         Http::HostNotFound => ("the host was not found; is there a network?".to_string(), reached),
         Http::Timeout(Timeout::Resolve | Timeout::Connect) => ("nobody answered; is there a network?".into(), reached),
-        Http::Timeout(_) => ("no answer in time".into(), true),
+        Http::Timeout(_) => (SILENT.into(), false),
         Http::Io(io) if broke(&io) => (format!("the connection broke: {io}"), true),
         Http::Io(io) if io.kind() == ErrorKind::ConnectionRefused => ("the connection was refused".into(), reached),
         // A certificate that is not valid, for one.
@@ -245,6 +257,11 @@ fn unanswered(error: ureq::Error, agent: &Agent, reached: bool) -> Trouble {
         None => String::new(),
     };
     if passing { Trouble::Passing(problem + &through) } else { Trouble::Lasting(problem + &through) }
+}
+
+fn is_timeout(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    error.kind() == ErrorKind::TimedOut || matches!(inner, Some(ureq::Error::Timeout(_)))
 }
 
 /// `Content-Range: bytes START-END/TOTAL`, or `bytes */TOTAL` when there is nothing to send.

@@ -31,6 +31,7 @@ pub struct Request {
 pub struct Answer {
     head: String,
     body: Vec<u8>,
+    first_pause: Option<Duration>,
     pace: Option<Duration>,
 }
 
@@ -107,6 +108,9 @@ fn serve(
     let answer = answer(&request);
     let mut stream = stream;
     stream.write_all(answer.head.as_bytes())?;
+    if let Some(pause) = answer.first_pause {
+        std::thread::sleep(pause);
+    }
     for piece in answer.body.chunks(1 << 14) {
         stream.write_all(piece)?;
         if let Some(pace) = answer.pace {
@@ -121,7 +125,7 @@ impl Answer {
     pub fn raw(status: &str, lines: &[String], body: &[u8]) -> Answer {
         let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
         let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\n{lines}\r\n");
-        Answer { head, body: body.to_vec(), pace: None }
+        Answer { head, body: body.to_vec(), first_pause: None, pace: None }
     }
 
     /// A status and a page about it.
@@ -155,6 +159,11 @@ impl Answer {
     pub fn cut(mut self, bytes: usize) -> Answer {
         self.body.truncate(bytes);
         self
+    }
+
+    /// With a pause between head and body.
+    pub fn after_a_pause(self, pause: Duration) -> Answer {
+        Answer { first_pause: Some(pause), ..self }
     }
 
     /// With a pause after every 16 KiB.

@@ -331,6 +331,38 @@ fn a_server_that_stops_sending_is_tried_again() {
 }
 
 #[test]
+fn a_silent_server_is_given_up_without_another_attempt() {
+    assert_eq!(TimeLimits::default().silence, Duration::from_secs(30));
+    let head = || Answer::raw("200 OK", &["Content-Length: 100000".into()], &long());
+    for (answer, says) in [(None, "sent nothing in time"), (Some(head()), "sent nothing in time behind byte 0")] {
+        let server = Server::start(move |_| match &answer {
+            None => {
+                std::thread::sleep(Duration::from_secs(2));
+                Answer::status("200 OK")
+            }
+            Some(answer) => answer.clone().after_a_pause(Duration::from_secs(2)),
+        });
+        let started = std::time::Instant::now();
+        User::of(&server).refused(&one_by_one(), &[says]);
+        assert!(started.elapsed() < Duration::from_secs(2), "after {:?}", started.elapsed());
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn bytes_are_never_written_through_a_link() {
+    let server = Server::start(right);
+    let user = User::of(&server);
+    user.write("toy/precious", &long()[..HALF]);
+    std::os::unix::fs::symlink(user.path("toy/precious"), user.path("toy/long.bin.partial")).unwrap();
+    user.fetch(&one_by_one()).unwrap();
+    assert_eq!(server.ranges()[0], None, "what the link leads to is not the start of the file");
+    assert_eq!(std::fs::read(user.path("toy/precious")).unwrap(), &long()[..HALF]);
+    assert_eq!(std::fs::read(user.path("toy/long.bin")).unwrap(), long());
+}
+
+#[test]
 fn a_server_that_always_breaks_off_is_given_up_and_its_bytes_are_kept() {
     let server = Server::start(|request| right(request).cut(10));
     let user = User::of(&server);

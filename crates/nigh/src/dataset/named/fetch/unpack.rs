@@ -4,6 +4,7 @@ use super::super::folders::LAST;
 use super::super::registry::{DatasetFile, NamedDataset};
 use super::{FetchObserver, LIMIT, Trouble, wrong_checksum};
 use crate::error::Error;
+use nigh_formats::atomic;
 use nigh_formats::digest::hex;
 use sha2::{Digest, Sha256};
 use std::io::{BufReader, Read, Write};
@@ -127,7 +128,7 @@ fn extract(
     let path = into.join(place);
     let here = |error| Trouble::Here(Error::io(&path)(error));
     std::fs::create_dir_all(path.parent().unwrap_or(into)).map_err(here)?;
-    let mut out = std::fs::File::create(&path).map_err(here)?;
+    let mut out = atomic::create_afresh(&path).map_err(here)?;
     let (mut hash, mut buffer, mut written) = (Sha256::new(), vec![0; 1 << 16], 0);
     loop {
         observer.progress(place, written, Some(length));

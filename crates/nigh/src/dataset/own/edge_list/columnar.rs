@@ -1,7 +1,7 @@
 //! Edges in Parquet or Arrow.
 
 use super::layout::TablePlace;
-use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges, numbered};
+use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges, numbered, sorted_graphs};
 use crate::dataset::Ids;
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
@@ -82,7 +82,7 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeLi
         }
         list.ids = ids;
     }
-    list.graphs = layout.graph.map(|_| (graph_names.into_names(), of_edges));
+    list.graphs = layout.graph.map(|_| sorted_graphs(graph_names.into_names(), of_edges));
     list.edges = ListedEdges::Pieces(pieces, all_weights);
     if list.edges.is_empty() {
         return Err(Error::file(path, "no edges; expected rows of two ids"));

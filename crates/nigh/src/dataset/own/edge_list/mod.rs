@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The content of an edge list.
 #[derive(Debug, Default)]
 pub(crate) struct EdgeList {
-    /// Of every node: integers ascend, names are in the order of their first mention.
+    /// Of every node: integers and names ascend, so that the order of lines is of no consequence.
     pub ids: Ids,
     pub edges: ListedEdges,
     /// What was cleaned so far.
@@ -49,6 +49,18 @@ pub(crate) enum ListedEdges {
 impl Default for ListedEdges {
     fn default() -> ListedEdges {
         ListedEdges::Pieces(Vec::new(), Vec::new())
+    }
+}
+
+impl EdgeList {
+    /// Puts names that were added in their places.
+    fn sort_names(&mut self) {
+        let Ids::Names(names) = std::mem::take(&mut self.ids) else { unreachable!("names were added") };
+        let (ids, order) = numbered(names);
+        self.ids = ids;
+        if let Some(order) = order {
+            self.edges.renumber(&order);
+        }
     }
 }
 
@@ -128,7 +140,7 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
         return Err(nothing());
     }
     match header {
-        Some([first, second]) if is_edge_after_all(&mut list, first, second) => {}
+        Some([first, second]) if is_edge_after_all(&mut list, first, second) => list.sort_names(),
         Some(_) => list.notes.push(header_note(&text)),
         None if first_is_apart(&list) => list.notes.push(format!(
             "line {} of {}, `{}`, was read as an edge, and nothing else has its nodes; if it is a header, name its \
@@ -258,7 +270,7 @@ fn read_integers(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<O
     Ok(Some(EdgeList { ids, edges: ListedEdges::Built(graph, cleaning), notes, ..EdgeList::default() }))
 }
 
-/// Reads ids of any kind; if all are integers they are sorted.
+/// Reads ids of any kind.
 fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<EdgeList> {
     let (workers, pieces) =
         text.blocks(skip, EdgeWorker::default, |worker, block| named_piece(worker, block, layout, text.separator))?;
@@ -281,19 +293,27 @@ fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<Edge
     Ok(list)
 }
 
-/// Ids, and the number of each name if integers were sorted.
+/// Ascending ids, and the number of each name if they were not in this order.
 pub(crate) fn numbered(names: Texts) -> (Ids, Option<Vec<u32>>) {
-    match Ids::from_texts(names) {
-        Ids::Integers(numbers) if !numbers.is_sorted() => {
-            let mut sorted: Vec<u32> = (0..numbers.len() as u32).collect();
-            sorted.par_sort_unstable_by_key(|&at| numbers[at as usize]);
-            let mut order = vec![0; numbers.len()];
-            sorted.iter().zip(0..).for_each(|(&at, place)| order[at as usize] = place);
-            let ids = sorted.iter().map(|&at| numbers[at as usize]).collect();
-            (Ids::from_integers(ids), Some(order))
-        }
-        ids => (ids, None),
+    let ids = Ids::from_texts(names);
+    let mut sorted: Vec<u32> = (0..ids.len() as u32).collect();
+    match &ids {
+        Ids::Integers(numbers) if !numbers.is_sorted() => sorted.par_sort_unstable_by_key(|&at| numbers[at as usize]),
+        Ids::Names(names) if !names.iter().is_sorted() => sorted.par_sort_unstable_by_key(|&at| &names[at as usize]),
+        _ => return (ids, None),
     }
+    let mut order = vec![0; ids.len()];
+    sorted.iter().zip(0..).for_each(|(&at, place)| order[at as usize] = place);
+    (ids.select(&sorted), Some(order))
+}
+
+/// Graphs in ascending order of their names, and the number of one per edge.
+fn sorted_graphs(names: Texts, mut of_edges: Vec<Vec<u32>>) -> (Texts, Vec<Vec<u32>>) {
+    let (names, order) = numbered(names);
+    if let Some(order) = order {
+        of_edges.par_iter_mut().flatten().for_each(|graph| *graph = order[*graph as usize]);
+    }
+    (names.iter().collect(), of_edges)
 }
 
 fn gathered(layout: &EdgeLayout, pieces: Vec<BlockResult<EdgePiece>>, graphs: Vec<SeenNames>) -> EdgeList {
@@ -304,7 +324,7 @@ fn gathered(layout: &EdgeLayout, pieces: Vec<BlockResult<EdgePiece>>, graphs: Ve
         weights.extend(layout.weight.map(|_| piece.weights));
         of_edges.push(piece.graphs.iter().map(|&graph| places[worker][graph as usize]).collect());
     }
-    let graphs = layout.graph.map(|_| (names, of_edges));
+    let graphs = layout.graph.map(|_| sorted_graphs(names, of_edges));
     EdgeList { edges: ListedEdges::Pieces(edges, weights), graphs, ..EdgeList::default() }
 }
 
@@ -597,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_put_in_order_whatever_their_size() {
+    fn whole_numbers_and_names_are_put_in_order() {
         let all = list("2 0\n0 1\n");
         assert_eq!((&all.ids, &edges(&all)[..]), (&Ids::Numbers(3), &[[0, 1], [0, 2]][..]));
         let gaps = list("9 5\n5 7\n");
@@ -608,7 +628,7 @@ mod tests {
         let mixed = list("9 5\n5 x\n");
         assert_eq!(
             (names(&mixed), &edges(&mixed)[..]),
-            (vec!["9".into(), "5".into(), "x".into()], &[[0, 1], [1, 2]][..])
+            (vec!["5".into(), "9".into(), "x".into()], &[[0, 1], [0, 2]][..])
         );
         assert_eq!(names(&list("07 7\n")), ["07", "7"], "two nodes");
     }
@@ -664,7 +684,7 @@ mod tests {
         assert!(named("to", None, None).unwrap_err().to_string().ends_with("column 2 can't be two things at once"));
         let counted = EdgeColumns { source: Some("3".into()), target: Some("1".into()), ..EdgeColumns::default() };
         let list = read_text(b"x y z q\nz y x q\n", &counted).unwrap();
-        assert_eq!((names(&list), edges(&list)), (vec!["z".into(), "x".into()], vec![[0, 1]]));
+        assert_eq!((names(&list), edges(&list)), (vec!["x".into(), "z".into()], vec![[0, 1]]));
     }
 
     #[test]
