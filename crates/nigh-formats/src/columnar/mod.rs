@@ -145,6 +145,17 @@ impl ColumnValues {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// As integers if they are numbers without fractions, as pandas stores integers beside missing values. Beyond 2^24
+    /// numbers of 32 bits are not exact.
+    pub fn with_whole_numbers(self) -> ColumnValues {
+        match self {
+            ColumnValues::Numbers(values) if values.iter().all(|v| v.fract() == 0.0 && v.abs() < 16_777_216.0) => {
+                ColumnValues::Integers(values.into_iter().map(|value| value as i64).collect())
+            }
+            other => other,
+        }
+    }
 }
 
 /// From the bits of unsigned integers.

@@ -92,6 +92,11 @@ impl NpzArchive {
         names.filter_map(|name| name.strip_suffix(".npy"))
     }
 
+    /// Whether there is an array of this name.
+    pub fn holds(&self, name: &str) -> bool {
+        self.names().any(|held| held == name)
+    }
+
     /// Reads one array.
     pub fn array(&mut self, name: &str) -> Result<NpyArray> {
         let origin = ArrayOrigin { path: self.path.clone(), member: Some(name.to_string()) };
