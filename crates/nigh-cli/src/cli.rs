@@ -6,7 +6,7 @@ use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use nigh::Signal;
-use nigh::dataset::{EdgeColumns, InputFiles, NodeColumns};
+use nigh::dataset::{EdgeColumns, IdColumns, InputFiles, NodeColumns, WeightColumn};
 use nigh::formats::text_table::Formulas;
 use std::path::PathBuf;
 
@@ -426,20 +426,23 @@ impl EscapeFormulas {
 /// A graph with features and labels of its nodes.
 #[derive(Debug, Default, Args)]
 pub struct Data {
-    /// Name of a dataset (`nigh data list`) or file of edges: csv, tsv or blank-separated (also .gz, .zst), Parquet, Arrow,
-    /// Matrix Market, SciPy .npz, NetworkX node-link .json
+    /// Name of a dataset (`nigh data list`) or file of edges: csv, tsv or blank-separated, adjacency lists (also .gz, .zst,
+    /// .zip, .tar.gz), Parquet, Arrow, Matrix Market, METIS .graph, .npy, .npz, Matlab .mat, GraphML, GEXF, node-link .json;
+    /// `-` is standard input
     #[arg(value_name = "GRAPH", value_parser = Suggested(suggestions::datasets), hide_possible_values = true)]
     pub graph: String,
 
-    /// Table of all node ids: adds nodes without edges, and gives the order of features without ids
+    /// Table of all node ids: adds nodes without edges, and gives the order of features without ids (`-` is standard input,
+    /// here and below)
     #[arg(long, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
 
-    /// Node features: a table of id and numbers, or of id, feature and value; or .npy, .npz, .mtx with a row per node
+    /// Node features: a table of id and numbers, or of id, feature and value; .npy, .npz, .mtx, .mat with a row per node; or
+    /// .json with a list of features per id
     #[arg(long, value_name = "FILE")]
     pub features: Option<PathBuf>,
 
-    /// Node labels: a table of id and label; or .npy, .npz with a number per node
+    /// Node labels: a table of id and label; .npy, .npz, .mat with a number per node; or .json with a label per id
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
@@ -464,7 +467,7 @@ pub struct Columns {
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
 
-    /// Edges: positive weights [default: weight; without a header the third]
+    /// Edges: positive weights, or `none` to leave them out [default: weight, w, if a header says so]
     #[arg(long, value_name = "COLUMN")]
     pub weight: Option<String>,
 
@@ -472,9 +475,21 @@ pub struct Columns {
     #[arg(long, value_name = "COLUMN")]
     pub graph_column: Option<String>,
 
-    /// Features and labels: node ids [default: id, node ..., or the first]
+    /// Nodes, features and labels: node ids [default: id, node ..., or the first]
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,
+
+    /// Nodes: node ids, if --id is not their column in this file
+    #[arg(long, value_name = "COLUMN")]
+    pub node_id: Option<String>,
+
+    /// Features: node ids, if --id is not their column in this file
+    #[arg(long, value_name = "COLUMN")]
+    pub feature_id: Option<String>,
+
+    /// Labels: node ids, if --id is not their column in this file
+    #[arg(long, value_name = "COLUMN")]
+    pub label_id: Option<String>,
 
     /// Labels: the label [default: label, class ..., or the only other column]
     #[arg(long, value_name = "COLUMN")]
@@ -488,7 +503,7 @@ impl Data {
             edge_columns: EdgeColumns {
                 source: columns.source.clone(),
                 target: columns.target.clone(),
-                weight: columns.weight.clone(),
+                weight: columns.weight.as_deref().map(WeightColumn::from).unwrap_or_default(),
                 graph: columns.graph_column.clone(),
             },
             nodes: self.nodes.clone(),
@@ -498,6 +513,11 @@ impl Data {
                 id: columns.id.clone(),
                 label: columns.label.clone(),
                 graph: columns.graph_column.clone(),
+            },
+            id_columns: IdColumns {
+                nodes: columns.node_id.clone(),
+                features: columns.feature_id.clone(),
+                labels: columns.label_id.clone(),
             },
         }
     }
@@ -569,7 +589,7 @@ pub struct Predict {
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
-    /// Score the pairs in this file, which has two columns of ids
+    /// Score the pairs in this file, a table with two columns of ids (`-` is standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "node")]
     pub pairs: Option<PathBuf>,
 

@@ -1,10 +1,13 @@
-//! Content of files, decompressed if it is gzip or zstd, which the first bytes show.
+//! Content of files, decompressed if it is gzip or zstd, or the only table of a zip or tar, which the first bytes show.
 
+use crate::archive::{self, TarMember};
 use crate::error::{Error, Result};
-use flate2::bufread::MultiGzDecoder;
+use crate::files::{self, ReadSeek};
+use crate::utf16::Utf16Read;
+use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,26 +21,80 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     if path.is_dir() {
         return Err(Error::file(path, "is a folder; expected a file"));
     }
-    File::open(path).and_then(read).map_err(Error::io(path))
+    match files::is_stream(path) {
+        true => File::open(path).and_then(read).map_err(Error::io(path)),
+        false => unpacked(path, files::open_input(path)?),
+    }
 }
 
-/// The content of a source, decompressed.
-pub fn read(mut source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+/// As `open`, from memory; `name` stands in messages.
+pub fn from_bytes(name: &Path, bytes: Vec<u8>) -> Result<Box<dyn Read + Send>> {
+    unpacked(name, Box::new(Cursor::new(bytes)))
+}
+
+/// The content of a source, which may also be a zip, whose list of members is at its end.
+fn unpacked(name: &Path, mut source: Box<dyn ReadSeek>) -> Result<Box<dyn Read + Send>> {
     let mut start = Vec::new();
-    source.by_ref().take(4).read_to_end(&mut start)?;
-    let taken = Arc::new(AtomicU64::new(0));
-    let is_gzip = start.starts_with(&[0x1f, 0x8b]);
-    let is_zstd = start == [0x28, 0xb5, 0x2f, 0xfd];
-    let whole = Cursor::new(start).chain(source);
-    if !is_gzip && !is_zstd {
-        return Ok(Box::new(whole));
-    }
-    let packed = BufReader::with_capacity(1 << 18, CountedRead { source: whole, taken: taken.clone() });
-    let source: Box<dyn Read + Send> = match is_gzip {
-        true => Box::new(MultiGzDecoder::new(packed)),
-        false => Box::new(ZstdFrames::Between(packed)),
+    source.by_ref().take(4).read_to_end(&mut start).map_err(Error::io(name))?;
+    let member = match start[..] {
+        [b'P', b'K', 3 | 5, 4 | 6] => archive::find_in_zip(name, &mut source)?,
+        _ => None,
     };
-    Ok(Box::new(BoundedRead { source, taken, given: 0 }))
+    let content = match member {
+        None => source.seek(SeekFrom::Start(0)).and_then(|_| read(source)),
+        Some(member) => member.content(source).and_then(|packed| {
+            let unpacked = bounded(packed, |packed| match member.deflated {
+                true => Box::new(DeflateDecoder::new(packed)),
+                false => Box::new(packed),
+            });
+            read(member.checked(unpacked))
+        }),
+    };
+    content.map_err(Error::io(name))
+}
+
+/// The content of a source as it comes, decompressed, as UTF-8 if it is UTF-16. A zip can't be read in this way.
+pub fn read(source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let (start, whole) = peek(source, 4)?;
+    let content: Box<dyn Read + Send> = match start[..] {
+        [0x1f, 0x8b, ..] => Box::new(bounded(whole, |packed| Box::new(MultiGzDecoder::new(packed)))),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(bounded(whole, |packed| Box::new(ZstdFrames::Between(packed)))),
+        _ => Box::new(whole),
+    };
+    let (start, whole) = peek(content, 512)?;
+    let content: Box<dyn Read + Send> = match archive::is_tar(&start) {
+        true => Box::new(TarMember::new(whole)),
+        false => Box::new(whole),
+    };
+    let (start, mut whole) = peek(content, 4)?;
+    Ok(match start[..] {
+        // The same two bytes and two zeros are UTF-32.
+        [0xff, 0xfe, 0, 0] => Box::new(whole),
+        [0xff, 0xfe, ..] => Box::new(Utf16Read::new(whole, false)),
+        [0xfe, 0xff, ..] => Box::new(Utf16Read::new(whole, true)),
+        [0xef, 0xbb, 0xbf, ..] => {
+            whole.read_exact(&mut [0; 3])?;
+            Box::new(whole)
+        }
+        _ => Box::new(whole),
+    })
+}
+
+/// The first bytes, and all of them.
+fn peek<R: Read>(mut source: R, count: u64) -> io::Result<(Vec<u8>, impl Read + use<R>)> {
+    let mut start = Vec::new();
+    source.by_ref().take(count).read_to_end(&mut start)?;
+    Ok((start.clone(), Cursor::new(start).chain(source)))
+}
+
+/// Unpacks, and stops when far more comes out than went in.
+fn bounded<R: Read + Send + 'static>(
+    source: R,
+    unpack: impl FnOnce(BufReader<CountedRead<R>>) -> Box<dyn Read + Send>,
+) -> BoundedRead {
+    let taken = Arc::new(AtomicU64::new(0));
+    let packed = BufReader::with_capacity(1 << 18, CountedRead { source, taken: taken.clone() });
+    BoundedRead { source: unpack(packed), taken, given: 0 }
 }
 
 /// The frames of a zstd file, one after the other; skippable ones are skipped.
@@ -114,13 +171,7 @@ impl Read for BoundedRead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-
-    fn gzip(content: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        encoder.write_all(content).unwrap();
-        encoder.finish().unwrap()
-    }
+    use crate::samples::gzip;
 
     fn zstd(content: &[u8]) -> Vec<u8> {
         ruzstd::encoding::compress_to_vec(content, ruzstd::encoding::CompressionLevel::Fastest)
@@ -154,6 +205,7 @@ mod tests {
         assert_eq!(read(&[&packed[..], &note, &zstd(b"3 4\n")].concat()).unwrap(), [&content[..], b"3 4\n"].concat());
         assert_eq!(read(b"").unwrap(), b"");
         assert_eq!(read(b"ab").unwrap(), b"ab");
+        assert_eq!(read(b"\xef\xbb\xbfa b").unwrap(), b"a b", "without the mark of UTF-8");
     }
 
     #[test]

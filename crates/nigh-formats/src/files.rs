@@ -2,11 +2,15 @@
 
 use crate::error::{Error, Result};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// No file is read as a whole beyond this many bytes.
 pub const MAX_BYTES: u64 = 1 << 30;
+
+/// The path that stands for standard input, wherever a file is opened to be read.
+pub const STDIN: &str = "-";
 
 /// What can be read at any place.
 pub trait ReadSeek: Read + Seek + Send {}
@@ -18,13 +22,34 @@ pub fn read_bounded(path: &Path) -> Result<Vec<u8>> {
     if path.is_dir() {
         return Err(Error::file(path, "is a folder; expected a file"));
     }
+    bounded(path, File::open(path).map_err(Error::io(path))?)
+}
+
+fn bounded(path: &Path, source: impl Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(Error::io(path))?;
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(Error::io(path))?;
+    source.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(Error::io(path))?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(Error::file(path, format!("is larger than {MAX_BYTES} bytes, the most that is read")));
     }
     Ok(bytes)
+}
+
+/// Whether this is standard input, and not a file.
+pub fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == STDIN
+}
+
+/// Whether a file can be read only once, from its start, as a named pipe. Standard input is kept in memory.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    !is_stdin(path) && path.metadata().is_ok_and(|about| !about.is_file() && !about.is_dir())
+}
+
+/// A regular file, or standard input.
+pub(crate) fn open_input(path: &Path) -> Result<Box<dyn ReadSeek>> {
+    Ok(match is_stdin(path) {
+        true => Box::new(Cursor::new(stdin(path)?)),
+        false => Box::new(open_regular(path)?),
+    })
 }
 
 /// A regular file. A pipe is refused, because opening one waits for its writer, and a device, because it may have no end.
@@ -35,6 +60,16 @@ pub fn open_regular(path: &Path) -> Result<File> {
         return Err(Error::file(path, format!("is {what}; expected a regular file")));
     }
     File::open(path).map_err(Error::io(path))
+}
+
+/// What came from standard input. It is read at the first use and kept, since a format is recognised before it is read.
+fn stdin(path: &Path) -> Result<Arc<[u8]>> {
+    static CONTENT: Mutex<Option<Arc<[u8]>>> = Mutex::new(None);
+    let mut content = CONTENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if content.is_none() {
+        *content = Some(bounded(path, io::stdin().lock())?.into());
+    }
+    Ok(content.clone().unwrap_or_default())
 }
 
 /// The whole content of a regular file of at most `most` bytes.

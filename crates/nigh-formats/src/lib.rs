@@ -2,13 +2,14 @@
 //!
 //! | format | read | written |
 //! |---|---|---|
-//! | text tables: comma, semicolon, tab or blanks; plain, gzip, zstd | [`text_table`], [`table`] | [`text_table`], [`records`] |
+//! | text tables: comma, semicolon, tab or blanks; plain, gzip, zstd, in a zip or tar | [`text_table`], [`table`] | [`text_table`], [`records`] |
 //! | lines of gzip files | [`gzip_lines`] | |
 //! | Parquet | [`columnar`], [`table`] | [`columnar`], [`records`] |
 //! | Arrow: file, stream, Feather 2 | [`columnar`], [`table`] | |
 //! | NumPy: npy, npz | [`npy`] | [`npy`] |
 //! | SciPy: sparse matrices in npz | [`scipy`] | [`scipy`] |
-//! | Matrix Market | [`matrix_market`] | |
+//! | Matrix Market, METIS, Matlab 5 to 7 | [`matrix_market`], [`metis`], [`matlab`] | |
+//! | GraphML, GEXF | [`graph_xml`] | |
 //! | Python pickle, PyTorch pt | [`pickle`], [`torch`] | |
 //! | safetensors | [`safetensors`] | [`safetensors`] |
 //!
@@ -27,6 +28,7 @@
 //! # Ok::<(), nigh_formats::Error>(())
 //! ```
 
+mod archive;
 pub mod atomic;
 pub mod columnar;
 pub mod compressed;
@@ -34,8 +36,12 @@ pub mod digest;
 mod error;
 mod files;
 mod format;
+pub mod graph_xml;
 pub mod gzip_lines;
+mod lines;
+pub mod matlab;
 pub mod matrix_market;
+pub mod metis;
 pub mod npy;
 pub mod pickle;
 pub mod records;
@@ -48,8 +54,9 @@ pub mod table;
 pub mod text_table;
 mod texts;
 pub mod torch;
+mod utf16;
 
 pub use error::{Error, Parsed, Result};
-pub use files::{MAX_BYTES, ReadSeek, open_regular, read_bounded, read_regular};
-pub use format::Format;
+pub use files::{MAX_BYTES, ReadSeek, STDIN, is_stdin, open_regular, read_bounded, read_regular};
+pub use format::{Format, is_named};
 pub use texts::Texts;

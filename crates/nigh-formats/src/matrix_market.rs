@@ -1,8 +1,9 @@
 //! Matrix Market: a header line, the size, then a line per entry, counted from one.
 
 use crate::compressed;
-use crate::error::{Error, Result};
-use std::io::{BufRead, BufReader, Read};
+use crate::error::{Error, Parsed, Result};
+use crate::lines::Lines;
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 /// A sparse matrix, entry by entry.
@@ -22,16 +23,18 @@ pub struct SparseEntries {
 
 impl SparseEntries {
     /// Refuses sides far beyond the number of entries, because callers allocate memory for them.
-    pub(crate) fn bounded(self, path: &Path) -> Result<SparseEntries> {
+    pub(crate) fn checked(self) -> Parsed<SparseEntries> {
         let most = 10_000_000.max(100 * self.entries.len());
         if self.rows.max(self.cols) > most {
             let (rows, cols, count) = (self.rows, self.cols, self.entries.len());
-            return Err(Error::file(
-                path,
-                format!("is {rows} × {cols} with {count} entries; expected sides up to {most}"),
-            ));
+            return Err(format!("is {rows} × {cols} with {count} entries; expected sides up to {most}"));
         }
         Ok(self)
+    }
+
+    /// As `checked`, of a file.
+    pub(crate) fn bounded(self, path: &Path) -> Result<SparseEntries> {
+        self.checked().map_err(|problem| Error::file(path, problem))
     }
 
     /// With the other triangle of a symmetric matrix added.
@@ -60,8 +63,7 @@ pub fn open(path: &Path) -> Result<SparseEntries> {
 /// Reads a matrix of numbers or of mere places (`pattern`), whole or as one of its triangles; `name` stands in messages.
 pub fn read(name: &Path, source: impl Read) -> Result<SparseEntries> {
     let path = name;
-    let source = BufReader::with_capacity(1 << 18, source);
-    let mut lines = EntryLines { path, source, number: 0, line: Vec::new() };
+    let mut lines = Lines::new(path, source, LONGEST_LINE);
     lines.next()?;
     let banner = lines.text()?.to_lowercase();
     let words: Vec<&str> = banner.split_ascii_whitespace().collect();
@@ -122,33 +124,11 @@ pub fn read(name: &Path, source: impl Read) -> Result<SparseEntries> {
     SparseEntries { rows: rows as usize, cols: cols as usize, entries, values, symmetric }.bounded(path)
 }
 
-/// One line after the other in the same memory.
-struct EntryLines<'a, R> {
-    path: &'a Path,
-    source: R,
-    number: usize,
-    line: Vec<u8>,
-}
-
-impl<R: BufRead> EntryLines<'_, R> {
-    fn next(&mut self) -> Result<bool> {
-        self.line.clear();
-        let mut source = self.source.by_ref().take(LONGEST_LINE);
-        let read = source.read_until(b'\n', &mut self.line).map_err(Error::io(self.path))?;
-        self.number += 1;
-        if read as u64 == LONGEST_LINE {
-            return Err(self.error(format!("a line of more than {LONGEST_LINE} bytes")));
-        }
-        Ok(read > 0)
-    }
-
+/// A line of the matrix.
+impl<R: BufRead> Lines<'_, R> {
     fn is_blank(&self) -> bool {
         let line = self.line.trim_ascii();
         line.is_empty() || line[0] == b'%'
-    }
-
-    fn text(&self) -> Result<&str> {
-        std::str::from_utf8(&self.line).map_err(|_| self.error("is not UTF-8 text"))
     }
 
     fn numbers<const COUNT: usize>(&self, what: &str) -> Result<[u64; COUNT]> {
@@ -183,10 +163,6 @@ impl<R: BufRead> EntryLines<'_, R> {
         let value = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
         let value = value.filter(|value: &f32| value.is_finite());
         value.ok_or_else(|| self.error(format!("`{}` is not a finite number", String::from_utf8_lossy(text))))
-    }
-
-    fn error(&self, problem: impl Into<String>) -> Error {
-        Error::line(self.path, self.number, problem)
     }
 }
 

@@ -8,63 +8,90 @@ use std::path::Path;
 
 /// Whether an archive is such a matrix, and not just any arrays.
 pub fn is_sparse(archive: &NpzArchive) -> bool {
-    let holds = |name: &str| archive.names().any(|held| held == name);
-    holds("format") && holds("shape") && holds("data")
+    archive.holds("format") && archive.holds("shape") && archive.holds("data")
+}
+
+/// Whether an archive holds the arrays of a csr matrix under names that start so: `adj_data`, `adj_indices`, ...
+pub fn holds_csr(archive: &NpzArchive, start: &str) -> bool {
+    ["data", "indices", "indptr", "shape"].iter().all(|name| archive.holds(&format!("{start}{name}")))
 }
 
 /// Reads a matrix. Entries come row by row from csr, column by column from csc, as they stand from coo.
 pub fn read(archive: &mut NpzArchive) -> Result<SparseEntries> {
     let path = &archive.path().to_path_buf();
     let format = archive.array("format")?.texts()?;
-    let shape = archive.array("shape")?;
-    let (rows, cols) = match shape.integers()?[..] {
-        [rows, cols] => (side(path, rows)?, side(path, cols)?),
-        _ => return Err(shape.error("expected two sides, rows and columns")),
-    };
-    let indices = |archive: &mut NpzArchive, name: &str, limit: usize| -> Result<Vec<u32>> {
-        let array = archive.array(name)?;
-        let inside = |(at, index): (usize, i64)| {
-            let beyond = || array.error(format!("entry {at} is {index}; expected 0 to {}", limit as i64 - 1));
-            u32::try_from(index).ok().filter(|&index| (index as usize) < limit).ok_or_else(beyond)
-        };
-        array.integers()?.into_iter().enumerate().map(inside).collect()
-    };
-    let entries: Vec<[u32; 2]> = match format.iter().next() {
+    match format.iter().next() {
         Some("coo") => {
+            let [rows, cols] = sides(archive, "")?;
             let (row, col) = (indices(archive, "row", rows)?, indices(archive, "col", cols)?);
             if row.len() != col.len() {
                 return Err(Error::file(path, format!("{} row numbers for {} column numbers", row.len(), col.len())));
             }
-            row.into_iter().zip(col).map(|(row, col)| [row, col]).collect()
+            let entries = row.into_iter().zip(col).map(|(row, col)| [row, col]).collect();
+            with_values(archive, "", [rows, cols], entries)
         }
-        Some(format @ ("csr" | "csc")) => {
-            let by_row = format == "csr";
-            let (major, minor) = if by_row { (rows, cols) } else { (cols, rows) };
-            let indices = indices(archive, "indices", minor)?;
-            let bounds = archive.array("indptr")?;
-            let ends = bounds.integers()?;
-            let whole = ends.first() == Some(&0) && ends.last() == Some(&(indices.len() as i64)) && ends.is_sorted();
-            if !whole || ends.len() != major + 1 {
-                let problem = format!("expected {} numbers that rise from 0 to {}", major + 1, indices.len());
-                return Err(bounds.error(problem));
-            }
-            let lines = (0..).zip(ends.windows(2)).flat_map(|(line, ends)| {
-                indices[ends[0] as usize..ends[1] as usize].iter().map(move |&index| [line, index])
-            });
-            lines.map(|[line, index]| if by_row { [line, index] } else { [index, line] }).collect()
-        }
+        Some(format @ ("csr" | "csc")) => read_lines(archive, "", format == "csr"),
         format => {
             let found = format.unwrap_or("nothing");
             let problem = format!("is a matrix in the format `{found}`; expected csr, csc or coo (`matrix.tocsr()`)");
-            return Err(Error::file(path, problem));
+            Err(Error::file(path, problem))
         }
+    }
+}
+
+/// Reads a csr matrix whose arrays have names that start so.
+pub fn read_csr(archive: &mut NpzArchive, start: &str) -> Result<SparseEntries> {
+    read_lines(archive, start, true)
+}
+
+/// The entries line by line, a line being a row or a column.
+fn read_lines(archive: &mut NpzArchive, start: &str, by_row: bool) -> Result<SparseEntries> {
+    let [rows, cols] = sides(archive, start)?;
+    let (major, minor) = if by_row { (rows, cols) } else { (cols, rows) };
+    let indices = indices(archive, &format!("{start}indices"), minor)?;
+    let bounds = archive.array(&format!("{start}indptr"))?;
+    let ends = bounds.integers()?;
+    let whole = ends.first() == Some(&0) && ends.last() == Some(&(indices.len() as i64)) && ends.is_sorted();
+    if !whole || ends.len() != major + 1 {
+        let problem = format!("expected {} numbers that rise from 0 to {}", major + 1, indices.len());
+        return Err(bounds.error(problem));
+    }
+    let lines = (0..)
+        .zip(ends.windows(2))
+        .flat_map(|(line, ends)| indices[ends[0] as usize..ends[1] as usize].iter().map(move |&index| [line, index]));
+    let entries = lines.map(|[line, index]| if by_row { [line, index] } else { [index, line] }).collect();
+    with_values(archive, start, [rows, cols], entries)
+}
+
+fn sides(archive: &mut NpzArchive, start: &str) -> Result<[usize; 2]> {
+    let shape = archive.array(&format!("{start}shape"))?;
+    match shape.integers()?[..] {
+        [rows, cols] => Ok([side(archive.path(), rows)?, side(archive.path(), cols)?]),
+        _ => Err(shape.error("expected two sides, rows and columns")),
+    }
+}
+
+fn indices(archive: &mut NpzArchive, name: &str, limit: usize) -> Result<Vec<u32>> {
+    let array = archive.array(name)?;
+    let inside = |(at, index): (usize, i64)| {
+        let beyond = || array.error(format!("entry {at} is {index}; expected 0 to {}", limit as i64 - 1));
+        u32::try_from(index).ok().filter(|&index| (index as usize) < limit).ok_or_else(beyond)
     };
-    let data = archive.array("data")?;
+    array.integers()?.into_iter().enumerate().map(inside).collect()
+}
+
+fn with_values(
+    archive: &mut NpzArchive,
+    start: &str,
+    [rows, cols]: [usize; 2],
+    entries: Vec<[u32; 2]>,
+) -> Result<SparseEntries> {
+    let data = archive.array(&format!("{start}data"))?;
     let values = data.floats()?;
     if values.len() != entries.len() {
         return Err(data.error(format!("{} values for {} entries", values.len(), entries.len())));
     }
-    SparseEntries { rows, cols, entries, values: Some(values), symmetric: false }.bounded(path)
+    SparseEntries { rows, cols, entries, values: Some(values), symmetric: false }.bounded(archive.path())
 }
 
 fn side(path: &Path, side: i64) -> Result<usize> {

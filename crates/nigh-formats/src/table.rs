@@ -63,7 +63,7 @@ impl TableReader {
         empty: &str,
         is_header: impl Fn(&[String], Option<&[String]>) -> bool,
     ) -> Result<TableReader> {
-        match Format::of_start(&bytes[..bytes.len().min(64)]) {
+        match Format::of_start(&bytes) {
             Format::Columnar => {
                 TableReader::columnar(name, Columnar::from_bytes(name, bytes.clone())?, Some(bytes.into()))
             }
@@ -169,13 +169,14 @@ impl TableReader {
                 let (mut rows, mut fields) = (empty(), Vec::new());
                 for line in block.lines() {
                     let (at, line) = line?;
-                    text.separator.split(line, &mut fields).map_err(|problem| BadLine::new(at, problem))?;
+                    text.split(line, self.width, &mut fields).map_err(|problem| BadLine::new(at, problem))?;
                     self.row(&fields, at, names, numbers, gaps, &mut rows)?;
                 }
                 Ok(rows)
             },
         )?;
-        let mut all = TableRows { notes: comments_note(&self.path, &blocks).into_iter().collect(), ..empty() };
+        let notes = comments_note(&self.path, &blocks).into_iter().chain(text.notes()).collect();
+        let mut all = TableRows { notes, ..empty() };
         all.numbers.reserve_exact(blocks.iter().map(|block| block.result.numbers.len()).sum());
         for block in blocks {
             all.places.extend(block.result.places.iter().map(|place| block.above + place));
@@ -199,7 +200,10 @@ impl TableReader {
         let mut rows = TableRows { names: vec![Texts::default(); names.len()], ..TableRows::default() };
         let header = self.header.as_deref().unwrap_or_default();
         for batch in self.open_columnar()?.batches(&wanted)? {
-            let Batch { first_row, columns } = batch?;
+            let Batch { first_row, mut columns } = batch?;
+            for column in &mut columns[..names.len()] {
+                *column = std::mem::replace(column, ColumnValues::Integers(Vec::new())).with_whole_numbers();
+            }
             let wrong = |at: usize, found: &str, expected: &str| {
                 let column = &header[wanted[at]];
                 Error::file(&self.path, format!("column `{column}` holds {found}; expected {expected}"))

@@ -8,13 +8,33 @@ mod samples;
 use damage::accidents;
 use proptest::prelude::*;
 use readers::{READERS, read};
-use samples::{Seed, TENSOR, check_seeds, folder, ints, npy, pt, sparse, stored};
+use samples::{Seed, TENSOR, benchmark, check_seeds, folder, ints, mat, npy, pt, sparse, stored, tar, zipped};
 use std::time::Instant;
 
 /// All in order.
 fn seeds() -> Vec<Seed> {
     let table = |file: &str| std::fs::read(folder("tests/fixtures/tables").join(file)).unwrap();
+    let utf16: Vec<u8> = std::iter::once(0xfeff).chain("a,b\n".encode_utf16()).flat_map(u16::to_le_bytes).collect();
     vec![
+        ("archive", "edges.zip", zipped(&[("README", b"x"), ("edges.csv", b"1,2\n")])),
+        ("archive", "edges.tar", [tar("edges.csv", "00000000004", b'0', b"1,2\n"), vec![0; 1024]].concat()),
+        ("archive", "utf16.csv", utf16),
+        (
+            "graph_xml",
+            "edges.graphml",
+            br#"<graphml><key id="w" for="edge" attr.name="weight"/><graph edgedefault="directed"><node id="a"/><node id="b"/>
+<edge source="a" target="b"><data key="w">2</data></edge></graph></graphml>"#
+                .to_vec(),
+        ),
+        (
+            "graph_xml",
+            "edges.gexf",
+            br#"<gexf><graph><nodes><node id="a"/></nodes><edges><edge source="a" target="a" weight="2"/></edges></graph></gexf>"#
+                .to_vec(),
+        ),
+        ("matlab", "net.mat", mat([2, 2], &[1, 0], &[0, 1, 2])),
+        ("metis", "weights.graph", b"% x\n3 2 011\n9 2 5\n9 1 5 3 6\n9 2 6\n".to_vec()),
+        ("npz", "benchmark.npz", benchmark(&[0, 1, 2], &[1, 0])),
         ("arrow", "pyarrow.arrow", table("pyarrow-dictionary.arrow")),
         ("arrow", "polars.arrow", table("polars.arrow")),
         ("arrow", "pyarrow.arrows", table("pyarrow-stream.arrows")),

@@ -3,7 +3,7 @@
 mod readers;
 mod samples;
 
-use samples::{Hostile, TENSOR, check_hostile, folder, ints, npy, pt, sparse, zipped};
+use samples::{Hostile, TENSOR, benchmark, check_hostile, folder, ints, mat, npy, pt, sparse, tar, zipped};
 use std::io::Write;
 
 const HOSTILE: &[Hostile] = &[
@@ -27,7 +27,17 @@ const HOSTILE: &[Hostile] = &[
     ("body.arrows", "arrow", "a message claims a body of 1152921504606846976 bytes", || arrows(BODY, 1 << 60)),
     ("buffer.arrows", "arrow", "a buffer of 1099511627776 bytes", || arrows(184, 1 << 40)),
     ("text.pickle", "pickle", "2147483648 bytes announced, but the file ends after 1", || b"X\0\0\0\x80.".to_vec()),
+    ("size.tar", "archive", "the archive is cut off", || tar("x.csv", "77777777777", b'0', b"1,2\n")),
+    ("rows.mat", "matlab", "is 2000000000 × 1 with 1 entries; expected sides up to", || {
+        mat([2_000_000_000, 1], &[7], &[0, 1])
+    }),
+    ("length.mat", "matlab", "variable 1 should be 4294967288 bytes", || {
+        let bytes = mat([2, 2], &[1], &[0, 1, 1]);
+        replaced_at(bytes, 132, &4_294_967_288u32.to_le_bytes())
+    }),
+    ("nodes.graph", "metis", "announces 1073741824 nodes and has 1 lines below", || b"1073741824 0\n\n".to_vec()),
     // Little that becomes much.
+    ("bomb.zip", "archive", "that is a bomb", || zipped(&[("x.csv", &vec![b'\n'; 12 << 20])])),
     ("bomb.npz", "npz", "that is a zip bomb", || {
         let zip = zipped(&[("format.npy", &npy("|u1", "(300000,)", &[0; 300_000]))]);
         let size = zip.windows(4).rposition(|window| window == b"PK\x01\x02").unwrap() + 24;
@@ -58,7 +68,13 @@ const HOSTILE: &[Hostile] = &[
     ("objects.npy", "npy", "holds pickled Python objects, which are never read", || {
         npy("|O", "(1,)", b"cos\nsystem\n.")
     }),
+    ("entity.graphml", "graph_xml", "`id` of `node`", || {
+        b"<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]><graphml><graph><node id=\"&b;\"/></graph></graphml>".to_vec()
+    }),
     // Outside of what is there.
+    ("net.mat", "matlab", "has an entry in row 2 of 2, counted from 0", || mat([2, 2], &[2], &[0, 1, 1])),
+    ("adj.npz", "npz", "expected 3 numbers that rise from 0 to 2", || benchmark(&[0, 2, 1], &[1, 0])),
+    ("neighbour.graph", "metis", "neighbour 3; expected 1 to 2", || b"2 1\n2\n3\n".to_vec()),
     ("indptr.npz", "npz", "expected 4 numbers that rise from 0 to 3", || sparse("csr", &[0, 3, 1, 3], &[0, 1, 2])),
     ("indices.npz", "npz", "entry 1 is -1; expected 0 to 2", || sparse("csr", &[0, 1, 2, 3], &[0, -1, 2])),
     ("format.npz", "npz", "in the format `bsr`; expected csr, csc or coo", || sparse("bsr", &[0, 1, 2, 3], &[0, 1, 2])),
@@ -80,6 +96,10 @@ const HOSTILE: &[Hostile] = &[
     // Old, or cut off.
     ("version1.feather", "arrow", "is Feather version 1", || b"FEA1 columns, and FEA1".to_vec()),
     ("encrypted.parquet", "parquet", "is encrypted", || b"PARE and more PARE".to_vec()),
+    ("several.zip", "archive", "is an archive of 2 files: a.csv, b.csv; unpack it and name one", || {
+        zipped(&[("a.csv", b"1,2\n"), ("b.csv", b"1,2\n")])
+    }),
+    ("cut.graphml", "graph_xml", "ends within an element", || b"<graphml><graph><node id='a'/>".to_vec()),
     ("cut.npy", "npy", "ends within its entries", || ints(&[1, 2, 3])[..75].to_vec()),
     ("cut.npz", "npz", "is not a readable .npz archive", || sparse("csr", &[0, 1, 2, 3], &[0, 1, 2])[..500].to_vec()),
     ("cut.pt", "pt", "zip archive", || pt(TENSOR)[..200].to_vec()),

@@ -21,7 +21,11 @@ fn seeds() -> Vec<Seed> {
         ("csv", "features.csv", b"id,x,y\na,0.5,1\nb,-1e3,2\n1,0,0\n".to_vec()),
         ("csv", "labels.txt", b"# two\na x\nb \"y\"\n".to_vec()),
         ("csv", "weights.csv", b"source,target,weight\n\"a, b\",c,0.5\nc,d,2\n".to_vec()),
+        ("csv", "networkx.edgelist", b"a b {'weight': 2, 'kind': 'x, y'}\nb 1 {'weight': 0.5}\n".to_vec()),
+        ("csv", "lists.txt", b"a b c d\nb c\nc\nd 1 e\n".to_vec()),
         ("gz", "edges.csv.gz", gz.finish().unwrap()),
+        ("json_rows", "features.json", br#"{"a": [3, 1], "b": [], "1": ["tall"]}"#.to_vec()),
+        ("json_rows", "labels.json", br#"{"a": "x", "b": null, "1": 2.5}"#.to_vec()),
         (
             "json",
             "links.json",
@@ -40,7 +44,8 @@ fn seeds() -> Vec<Seed> {
 /// Also the files for the readers of formats, since any of them may be given as a graph.
 fn files() -> Vec<(String, String, Vec<u8>)> {
     let own: Vec<&str> = READERS.iter().map(|reader| reader.0).collect();
-    let others = ["arrow", "matrix_market", "npy", "npz", "parquet", "pickle", "pt"];
+    let others =
+        ["archive", "arrow", "graph_xml", "matlab", "matrix_market", "metis", "npy", "npz", "parquet", "pickle", "pt"];
     let places = ["tests/hostile", "../nigh-formats/tests/hostile", "../nigh-formats/tests/fixtures/tables"];
     stored(&[&own[..], &others].concat(), &places)
 }

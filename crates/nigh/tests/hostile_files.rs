@@ -14,6 +14,9 @@ const HOSTILE: &[Hostile] = &[
     ("unlisted.json", "json", "link 0 names node `2`, which is not listed", || {
         br#"{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}"#.to_vec()
     }),
+    ("wide.json", "json_rows", "features, if numbered from zero; expected at most", || {
+        br#"{"a": [4000000000]}"#.to_vec()
+    }),
     ("quote.csv", "csv", "opens a quote and does not close it", || b"a,b\n\"c,d\n".to_vec()),
     ("latin1.csv", "csv", "(0xfc) is not UTF-8 text", || b"M\xfcnchen,Z\xfcrich\n".to_vec()),
     ("cut.json", "json", "EOF while parsing", || br#"{"nodes": [{"id": 1}], "links": [{"sou"#.to_vec()),

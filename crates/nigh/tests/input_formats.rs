@@ -1,9 +1,11 @@
 //! One graph in every format: the same nodes, edges, weights, features and labels are read.
 
 use nigh::Dataset;
-use nigh::dataset::{EdgeColumns, Ids, InputFiles, NodeColumns};
+use nigh::dataset::{EdgeColumns, IdColumns, Ids, InputFiles, NodeColumns, WeightColumn};
 use nigh::formats::npy;
 use nigh::formats::records::{RecordColumn, Records};
+use nigh_formats::samples::matlab::{MatSample, mat};
+use nigh_formats::samples::{self, gzip};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,12 +26,6 @@ impl Folder {
 }
 
 const EDGES: [(i64, i64, f32); 6] = [(0, 1, 0.5), (1, 2, 2.0), (2, 3, 1.0), (3, 0, 4.0), (0, 2, 1.5), (4, 3, 3.0)];
-
-fn gzip(content: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    encoder.write_all(content).unwrap();
-    encoder.finish().unwrap()
-}
 
 fn zstd(content: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(content, ruzstd::encoding::CompressionLevel::Fastest)
@@ -102,13 +98,45 @@ fn every_format_of_edges_means_the_same() {
         ("shape", array(&[2], [5i64, 5])),
         ("data", array(&[6], EDGES.iter().map(|edge| edge.2))),
     ]);
+    let named: Vec<(String, String)> = EDGES.iter().map(|(a, b, _)| (a.to_string(), b.to_string())).collect();
+    let edges_with = |edge: &dyn Fn(&str, &str, f32) -> String| -> String {
+        named.iter().zip(EDGES).map(|((a, b), (_, _, w))| edge(a, b, w)).collect()
+    };
+    let xml_nodes: String = (0..5).map(|id| format!("<node id=\"{id}\"/>")).collect();
+    let graphml = format!(
+        "<?xml version='1.0'?><graphml><key id=\"d0\" for=\"edge\" attr.name=\"weight\"/><graph edgedefault=\"undirected\">\
+         {xml_nodes}{}</graph></graphml>",
+        edges_with(&|a, b, w| format!("<edge source=\"{a}\" target=\"{b}\"><data key=\"d0\">{w}</data></edge>"))
+    );
+    let gexf = format!(
+        "<gexf><graph><nodes>{xml_nodes}</nodes><edges>{}</edges></graph></gexf>",
+        edges_with(&|a, b, w| format!("<edge source=\"{a}\" target=\"{b}\" weight=\"{w}\"/>"))
+    );
+    let dense: Vec<f32> = (0..25)
+        .map(|at| EDGES.iter().find(|edge| (edge.0, edge.1) == (at / 5, at % 5)).map_or(0.0, |edge| edge.2))
+        .collect();
+    let by_columns: Vec<f64> = (0..25).map(|at| f64::from(dense[5 * (at % 5) + at / 5])).collect();
+    let utf16: Vec<u8> = std::iter::once(0xfeff).chain(csv.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let unnamed = [
+        folder.file("headless.csv", lines(",", "\n")),
+        folder.file("trailing.csv", lines(",", ",\n")),
+        folder.file("tab.tsv", lines("\t", "\n")),
+        folder.file("mixed.txt", lines("\t", "\n").replacen('\t', " ", 7)),
+        folder.file("blanks.txt", format!("# a comment\n{}", lines("   ", "  \n"))),
+        folder.file("triples.npy", array(&[6, 3], EDGES.iter().flat_map(|&(a, b, w)| [a as f32, b as f32, w]))),
+    ];
     let files = [
         folder.file("comma.csv", &csv),
         folder.file("crlf.csv", csv.replace('\n', "\r\n")),
         folder.file("semicolon.csv", csv.replace(',', ";")),
-        folder.file("headless.csv", lines(",", "\n")),
-        folder.file("tab.tsv", lines("\t", "\n")),
-        folder.file("blanks.txt", format!("# a comment\n{}", lines("   ", "  \n"))),
+        folder.file("windows.csv", utf16),
+        folder.file("packed.zip", samples::zipped(&[("data/", ""), ("data/edges.csv", &csv), ("README.txt", "hello")])),
+        folder.file("packed.tar.gz", gzip(&samples::tar(&[("edges.csv", &csv)]))),
+        folder.file("edges.graphml", graphml),
+        folder.file("edges.gexf", gexf),
+        folder.file("edges.edgelist", edges_with(&|a, b, w| format!("{a} {b} {{'weight': {w}, 'kind': 'a, b'}}\n"))),
+        folder.file("dense.npy", array(&[5, 5], dense.iter().copied())),
+        folder.file("edges.mat", mat(&[("net", MatSample::Full { shape: [5, 5], values: &by_columns })], false, true)),
         folder.file("packed.csv.gz", gzip(csv.as_bytes())),
         folder.file("packed.csv.zst", zstd(csv.as_bytes())),
         folder.file("edges.parquet", records("").to_parquet()),
@@ -123,11 +151,274 @@ fn every_format_of_edges_means_the_same() {
     let expected = load(&files[0]);
     assert_eq!((expected.num_nodes(), expected.num_edges()), (5, 6));
     assert_eq!(*expected.samples[0].ids, Ids::Numbers(5));
-    for file in &files {
-        let dataset = load(file);
-        assert_eq!(meaning(&dataset), meaning(&expected), "{}", file.display());
+    let same = |file: &Path, dataset: &Dataset, expected: &Dataset| {
+        assert_eq!(meaning(dataset), meaning(expected), "{}", file.display());
         assert_eq!(dataset.samples[0].graph.digest(), expected.samples[0].graph.digest(), "{}", file.display());
+    };
+    files.iter().for_each(|file| same(file, &load(file), &expected));
+    let weighed = |file: &PathBuf, weight: &str| {
+        let edge_columns = EdgeColumns { weight: weight.into(), ..EdgeColumns::default() };
+        let input = InputFiles { edge_columns, ..InputFiles::default() };
+        Dataset::from_files(file, &input).unwrap_or_else(|error| panic!("{error}"))
+    };
+    unnamed.iter().for_each(|file| same(file, &weighed(file, "3"), &expected));
+    // Without weights all are the same again, also those formats that have none.
+    let plain: String = EDGES.iter().map(|(a, b, _)| format!("{a} {b}\n")).collect();
+    let ends = || EDGES.iter().flat_map(|edge| [edge.0, edge.1]);
+    let transposed = EDGES.iter().map(|edge| edge.0).chain(EDGES.iter().map(|edge| edge.1));
+    let bare = [
+        folder.file("plain.txt", &plain),
+        folder.file("bare.edgelist", plain.replace('\n', " {}\n")),
+        folder.file("edges.adjlist", "0 1 3 2\n1 2\n2 3\n3 4\n4\n"),
+        folder.file("edges.graph", "% METIS\n5 6\n2 4 3\n1 3\n2 4 1\n3 1 5\n4\n"),
+        folder.file("pairs.npy", array(&[6, 2], ends())),
+        folder.file("index.npy", array(&[2, 6], transposed)),
+        folder.file("floats.csv", plain.replace(' ', ".0,").replace('\n', ".0\n")),
+    ];
+    let unweighted = load(&bare[0]);
+    assert!(!unweighted.samples[0].graph.is_weighted());
+    bare.iter().for_each(|file| same(file, &load(file), &unweighted));
+    files.iter().chain(&unnamed).for_each(|file| same(file, &weighed(file, "none"), &unweighted));
+    for file in &unnamed {
+        let dataset = load(file);
+        same(file, &dataset, &unweighted);
+        let note = "has no name and is not used; it can be named as the weight";
+        assert!(dataset.notes.iter().any(|found| found.ends_with(note)), "{}: {:?}", file.display(), dataset.notes);
     }
+}
+
+/// Words and counts of `n` nodes, as SciPy stores the rows of a matrix under names that start so.
+fn csr(start: &str, shape: [i64; 2], ends: &[i64], columns: &[i64], values: &[f32]) -> Vec<(String, Vec<u8>)> {
+    vec![
+        (format!("{start}data"), array(&[values.len()], values.iter().copied())),
+        (format!("{start}indices"), array(&[columns.len()], columns.iter().copied())),
+        (format!("{start}indptr"), array(&[ends.len()], ends.iter().copied())),
+        (format!("{start}shape"), array(&[2], shape)),
+    ]
+}
+
+fn archive(members: &[(String, Vec<u8>)]) -> Vec<u8> {
+    zipped(&members.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())).collect::<Vec<_>>())
+}
+
+/// Features and labels of every node.
+fn of_nodes(dataset: &Dataset) -> (Vec<f32>, Vec<Option<u32>>) {
+    let sample = &dataset.samples[0];
+    let matrix = match &sample.features {
+        nigh::Features::Dense(matrix) => matrix.data().to_vec(),
+        nigh::Features::Sparse(matrix) => {
+            let mut dense = vec![0.0; matrix.rows() * matrix.cols()];
+            (0..matrix.rows()).for_each(|row| {
+                matrix.row(row).for_each(|(column, value)| dense[matrix.cols() * row + column as usize] = value)
+            });
+            dense
+        }
+        nigh::Features::Constant(_) => Vec::new(),
+    };
+    (matrix, sample.labels.as_ref().map_or(Vec::new(), |labels| labels.to_vec()))
+}
+
+#[test]
+fn a_benchmark_file_has_graph_features_and_labels() {
+    let folder = Folder::new();
+    let pickled = samples::npy("|O", "(2,)", b"cos\nsystem\n(S'echo'\ntR.");
+    let labels = ("labels".to_string(), array(&[4], [1i64, 0, 1, -1]));
+    let graph = |start: &str| csr(start, [4, 4], &[0, 1, 3, 4, 4], &[1, 0, 2, 1], &[1.0; 4]);
+    let words = |start: &str| csr(start, [4, 3], &[0, 1, 2, 2, 3], &[2, 0, 1], &[1.0, 2.0, 3.0]);
+    let values = [0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0];
+    let sparse = [graph("adj_"), words("attr_"), vec![labels.clone(), ("metadata".into(), pickled.clone())]].concat();
+    let dotted = [graph("adj_matrix."), words("attr_matrix."), vec![labels.clone()]].concat();
+    let dense = [graph("adj_"), vec![("attr_matrix".into(), array(&[4, 3], values)), labels.clone()]].concat();
+    let edges = vec![
+        ("edges".to_string(), array(&[2, 2], [0i64, 1, 1, 2])),
+        ("node_features".into(), array(&[4, 3], values)),
+        ("node_labels".into(), array(&[4], [1i64, 0, 1, -1])),
+    ];
+    for (name, members) in [("sparse", &sparse), ("dotted", &dotted), ("dense", &dense), ("edges", &edges)] {
+        let dataset = load(&folder.file(&format!("{name}.npz"), archive(members)));
+        assert_eq!((dataset.num_nodes(), dataset.num_edges()), (4, 2), "{name}");
+        assert_eq!(of_nodes(&dataset), (values.to_vec(), vec![Some(1), Some(0), Some(1), None]), "{name}");
+        assert!(!dataset.samples[0].graph.is_weighted());
+    }
+    // Names of classes are used where they are text.
+    let named = [sparse.clone(), vec![("class_names".into(), samples::npy("|S3", "(2,)", b"redtan"))]].concat();
+    assert_eq!(load(&folder.file("named.npz", archive(&named))).class_names, ["red", "tan"]);
+    let hidden = [sparse.clone(), vec![("class_names".into(), pickled)]].concat();
+    let file = folder.file("hidden.npz", archive(&hidden));
+    assert_eq!(load(&file).class_names, ["0", "1"]);
+    // Other files take precedence, and the file gives features and labels to another graph.
+    let other = folder.file("edges.csv", "0,1\n1,2\n2,3\n");
+    let input = InputFiles { features: Some(file.clone()), labels: Some(file), ..InputFiles::default() };
+    let dataset = Dataset::from_files(&other, &input).unwrap();
+    assert_eq!((of_nodes(&dataset).0, dataset.num_edges()), (values.to_vec(), 3));
+    let words = csr("attr_", [3, 3], &[0, 1, 2, 2], &[2, 0], &[1.0, 2.0]);
+    let error = refused(&folder.file("short.npz", archive(&[graph("adj_"), words].concat())));
+    assert!(error.ends_with("short.npz: 3 rows of features, but the graph has 4 nodes"), "{error}");
+    let error = refused(&folder.file("x.npz", archive(&[("z".to_string(), array(&[1], [1i64]))])));
+    assert!(error.contains("is no graph") && error.ends_with("it holds z"), "{error}");
+}
+
+fn refused(path: &Path) -> String {
+    Dataset::from_files(path, &InputFiles::default()).unwrap_err().to_string()
+}
+
+#[test]
+fn a_matlab_file_has_graph_features_and_labels() {
+    let folder = Folder::new();
+    let net = MatSample::Sparse { shape: [3, 3], rows: &[1, 0, 2, 1], ends: &[0, 1, 3, 4], values: &[1.0; 4] };
+    let group = MatSample::Sparse { shape: [3, 2], rows: &[1, 0, 2], ends: &[0, 1, 3], values: &[1.0; 3] };
+    let words = MatSample::Full { shape: [3, 2], values: &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0] };
+    let expected = (vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0], vec![Some(1), Some(0), Some(1)]);
+    for name in ["net", "network", "A"] {
+        let variables = [("note", MatSample::Text("hello")), ("group", group), (name, net), ("Attributes", words)];
+        let dataset = load(&folder.file("x.mat", mat(&variables, false, true)));
+        assert_eq!((dataset.num_nodes(), dataset.num_edges()), (3, 2));
+        assert_eq!(of_nodes(&dataset), expected, "{name}");
+    }
+    let column = MatSample::Full { shape: [3, 1], values: &[2.0, 1.0, 2.0] };
+    let dataset = load(&folder.file("y.mat", mat(&[("whatever", net), ("label", column)], true, false)));
+    assert_eq!((of_nodes(&dataset).1, &dataset.class_names[..]), (expected.1, &["1".to_string(), "2".to_string()][..]));
+    let several = MatSample::Full { shape: [3, 2], values: &[1.0, 1.0, 0.0, 1.0, 0.0, 0.0] };
+    let error = refused(&folder.file("z.mat", mat(&[("net", net), ("group", several)], false, false)));
+    assert!(error.ends_with("z.mat: row 0 has 2 labels; expected one label per node"), "{error}");
+    let error = refused(&folder.file("none.mat", mat(&[("x", words)], false, false)));
+    assert!(error.ends_with("expected a square matrix `net`, `network` or `A`; it holds x"), "{error}");
+    let error = refused(&folder.file("new.mat", b"MATLAB 7.3 MAT-file, Platform: GLNXA64"));
+    assert!(error.contains("new.mat: is a Matlab 7.3 file; save it as version 7"), "{error}");
+}
+
+#[test]
+fn json_lists_the_features_and_labels_of_nodes() {
+    let folder = Folder::new();
+    let edges = folder.file("edges.csv", "0,1\n1,2\n");
+    let read = |features: &str, labels: &str| {
+        let features = Some(folder.file("x.json", features));
+        let labels = Some(folder.file("y.json", labels)).filter(|_| !labels.is_empty());
+        let input = InputFiles { features, labels, ..InputFiles::default() };
+        Dataset::from_files(&edges, &input).map_err(|error| error.to_string())
+    };
+    let dataset = read(r#"{"1": [2, 0], "0": [], "2": [1]}"#, r#"{"0": "red", "2": 7, "1": null}"#).unwrap();
+    assert_eq!(of_nodes(&dataset).0, [0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
+    assert_eq!((&of_nodes(&dataset).1[..], dataset.class_names.len()), (&[Some(1), None, Some(0)][..], 2));
+    let named = read(r#"{"0": ["tall"], "1": ["old", "tall"], "2": []}"#, "").unwrap();
+    assert_eq!(
+        (of_nodes(&named).0, named.feature_names),
+        (vec![0.0, 1.0, 1.0, 1.0, 0.0, 0.0], vec!["old".into(), "tall".into()])
+    );
+    let values = read(r#"{"0": [0.5, 1], "1": [2, 2], "2": [0, 0]}"#, "").unwrap();
+    assert_eq!(of_nodes(&values).0, [0.5, 1.0, 2.0, 2.0, 0.0, 0.0]);
+    assert!(
+        values.notes.iter().any(|note| note.ends_with("lists have the values of 2 features")),
+        "{:?}",
+        values.notes
+    );
+    let wrong = |features: &str| read(features, "").unwrap_err().rsplit_once("x.json").unwrap().1.to_string();
+    assert_eq!(
+        wrong(r#"{"0": [0.5], "1": [1, 1]}"#),
+        ": the features of `1` are 2 values; expected 1 as in the first row, or each feature once"
+    );
+    assert_eq!(wrong(r#"{"0": [0.5], "1": ["a"]}"#), ": the features of `1` hold \"a\"; expected numbers");
+    assert!(wrong(r#"{"0": 3}"#).starts_with(":1: invalid type: integer `3`, expected a sequence"));
+    assert!(wrong("{}").starts_with(": no rows; expected an object of a list of features for each id"));
+    assert!(wrong(r#"{"0": [99999999999]}"#).contains("features, if numbered from zero; expected at most"));
+}
+
+#[test]
+fn ids_with_and_without_a_fraction_are_one_node_across_files() {
+    let folder = Folder::new();
+    let read = |edges: &str, features: &str, labels: &str| {
+        let input = InputFiles {
+            features: Some(folder.file("x.csv", features)),
+            labels: Some(folder.file("y.csv", labels)),
+            ..InputFiles::default()
+        };
+        Dataset::from_files(&folder.file("edges.csv", edges), &input).map_err(|error| error.to_string())
+    };
+    let features = "id,x\n1.0,1\n2.0,2\n9.0,9\n7.0,7\n";
+    let dataset = read("1,2\n2,7\n", features, "id,label\n7.0,1.0\n1.0,\n2,2\n").unwrap();
+    assert_eq!(*dataset.samples[0].ids, Ids::Integers(vec![1, 2, 7, 9]), "9.0 is new, and a whole number");
+    assert_eq!(of_nodes(&dataset), (vec![1.0, 2.0, 7.0, 9.0], vec![None, Some(1), Some(0), None]));
+    assert_eq!(dataset.class_names, ["1", "2"]);
+    let notes = dataset.notes.join("\n");
+    assert!(notes.contains("`1.0` in ") && notes.contains(" is node `1`, and so are other ids"), "{notes}");
+    // Among names as well.
+    let dataset = read("a,2.0\n", "id,x\na,1\n2,2\n", "id,label\na,x\n2,y\n").unwrap();
+    assert_eq!(of_nodes(&dataset).0, [1.0, 2.0]);
+    let error = read("1,2\n", "id,x\n1,1\n2,2\n1.0,3\n", "id,label\n1,x\n").unwrap_err();
+    assert!(error.ends_with("x.csv:4: node `1.0` has a row already, on line 2"), "{error}");
+    // As pandas stores integers beside missing values.
+    let ends = |ends: [f32; 2]| RecordColumn::Numbers(ends.to_vec());
+    let floats = Records::default().with("source", ends([1.0, 2.0])).with("target", ends([2.0, 7.0]));
+    assert_eq!(*load(&folder.file("x.parquet", floats.to_parquet())).samples[0].ids, Ids::Integers(vec![1, 2, 7]));
+}
+
+#[test]
+fn every_file_may_have_its_own_column_of_ids() {
+    let folder = Folder::new();
+    let input = InputFiles {
+        nodes: Some(folder.file("n.csv", "kind,who\nq,b\nq,a\nq,c\n")),
+        features: Some(folder.file("x.csv", "x,person\n1,a\n2,b\n3,c\n")),
+        labels: Some(folder.file("y.csv", "label,member\nred,a\ntan,b\n")),
+        id_columns: IdColumns { nodes: Some("who".into()), features: Some("2".into()), labels: Some("member".into()) },
+        ..InputFiles::default()
+    };
+    let edges = folder.file("edges.csv", "a,b\nb,c\n");
+    let dataset = Dataset::from_files(&edges, &input).unwrap();
+    assert_eq!(dataset.samples[0].ids.iter().collect::<Vec<_>>(), ["b", "a", "c"]);
+    assert_eq!(of_nodes(&dataset), (vec![2.0, 1.0, 3.0], vec![Some(1), Some(0), None]));
+    let node_columns = NodeColumns { id: Some("member".into()), ..NodeColumns::default() };
+    let input = InputFiles { node_columns, id_columns: IdColumns::default(), nodes: None, features: None, ..input };
+    assert_eq!(of_nodes(&Dataset::from_files(&edges, &input).unwrap()).1, [Some(0), Some(1), None]);
+}
+
+#[test]
+fn numbers_to_predict_are_no_labels() {
+    let folder = Folder::new();
+    let ring: String = (0..100).map(|node| format!("{node},{}\n", (node + 1) % 100)).collect();
+    let edges = folder.file("edges.csv", ring);
+    let read = |labels: &dyn Fn(usize) -> String, label: Option<&str>| {
+        let rows: String = (0..100).map(|node| format!("{node},{}\n", labels(node))).collect();
+        let labels = Some(folder.file("y.csv", format!("id,views\n{rows}")));
+        let node_columns = NodeColumns { label: label.map(String::from), ..NodeColumns::default() };
+        Dataset::from_files(&edges, &InputFiles { labels, node_columns, ..InputFiles::default() })
+    };
+    let views = |node: usize| (node / 3 * 17).to_string();
+    let error = read(&views, None).unwrap_err().to_string();
+    assert!(error.ends_with("y.csv: 34 classes for 100 nodes: is this a number to predict? Labels are classes; if these are, name their column"), "{error}");
+    assert!(read(&|node| format!("0.{node}"), None).is_err());
+    let chosen = read(&views, Some("views")).unwrap();
+    assert!(chosen.notes.iter().any(|note| note.ends_with("is this a number to predict?")), "{:?}", chosen.notes);
+    assert_eq!(read(&|node| (node % 25).to_string(), None).unwrap().class_names.len(), 25, "four of each");
+    assert_eq!(read(&|node| format!("c{node}"), None).unwrap().class_names.len(), 100, "words are classes");
+}
+
+#[test]
+fn features_that_are_edges_are_recognised() {
+    let folder = Folder::new();
+    let (edges, features) = ("1,2\n2,3\n1,3\n", "id,x\n1,0.5\n2,1\n3,2\n");
+    let input = InputFiles { features: Some(folder.file("edges.csv", edges)), ..InputFiles::default() };
+    let error = Dataset::from_files(&folder.file("same.csv", edges), &input).unwrap_err().to_string();
+    assert!(error.contains("edges.csv:1: columns 1 and 2 both have ids, like edges: are the graph and"), "{error}");
+    let wide: String = (0..9).map(|id| format!("{id},0.5,{id},0.25\n")).collect();
+    let error = Dataset::from_files(&folder.file("wide.csv", wide), &input).unwrap_err().to_string();
+    assert!(error.ends_with("are the graph and its features swapped?"), "{error}");
+    let input = InputFiles { features: Some(folder.file("x.csv", features)), ..InputFiles::default() };
+    assert_eq!(Dataset::from_files(&folder.file("same.csv", edges), &input).unwrap().feature_names, ["x"]);
+}
+
+#[test]
+fn a_matrix_has_no_columns_of_weights() {
+    let folder = Folder::new();
+    let file = folder.file("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 -1\n");
+    let read = |weight: WeightColumn| {
+        let edge_columns = EdgeColumns { weight, ..EdgeColumns::default() };
+        Dataset::from_files(&file, &InputFiles { edge_columns, ..InputFiles::default() })
+    };
+    assert_eq!(read(WeightColumn::None).unwrap().num_edges(), 1);
+    let error = read("3".into()).unwrap_err().to_string();
+    assert!(error.ends_with("is a matrix, whose entries are the weights; there is no column `3`"), "{error}");
+    let error = read(WeightColumn::Auto).unwrap_err().to_string();
+    assert!(error.ends_with("entry (0, 1) is -1; a weight must be a positive number"), "{error}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::progress;
 use anyhow::{Context, Result};
 use nigh::dataset::Folders;
 use nigh::display::visible;
-use nigh::formats::atomic;
+use nigh::formats::{atomic, is_stdin};
 use nigh::{Dataset, Error};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -112,8 +112,21 @@ fn create_parents(path: &Path) -> Result<()> {
     Ok(())
 }
 
+impl Data {
+    /// Refuses standard input for more than one file; `other` is one more that the command reads.
+    fn check_stdin(&self, other: Option<&Path>) -> Result<()> {
+        let files = [self.nodes.as_deref(), self.features.as_deref(), self.labels.as_deref(), other];
+        let graph = Path::new(&self.graph);
+        match files.into_iter().flatten().chain([graph]).filter(|path| is_stdin(path)).count() {
+            0 | 1 => Ok(()),
+            _ => Err(WrongUsage("`-` is given for two files; standard input can be read as one".into()).into()),
+        }
+    }
+}
+
 /// Loads a graph, downloads it if it has a name and is missing, and prints notes about it.
 fn load(data: &Data, quiet: bool) -> Result<Dataset> {
+    data.check_stdin(None)?;
     let folders = Folders::new(data.data.as_deref());
     fetch::if_missing(data, &folders, quiet)?;
     let reading = progress::Activity::uncounted(format!("reading {}", data.graph), quiet);
@@ -137,11 +150,16 @@ fn print_notes(notes: &[String], quiet: bool) {
 }
 
 /// The options that do what a note of the library suggests.
-fn options_of(note: &str) -> &'static str {
+fn options_of(note: &str) -> String {
+    // `column 3 of FILE has no name ...`
+    let column = || note.split(' ').nth(1).unwrap_or_default();
     match note {
-        _ if note.ends_with("name its columns as source and target") => " (--source, --target)",
-        _ if note.ends_with("one can be named as the weight") => " (--weight)",
-        _ => "",
+        _ if note.ends_with("name its columns as source and target") => " (--source, --target)".into(),
+        _ if note.ends_with("one can be named as the weight") => " (--weight)".into(),
+        _ if note.ends_with("it can be named as the weight") => format!(" (--weight {})", column()),
+        _ if note.ends_with("they can be left out") => " (--weight none)".into(),
+        _ if note.ends_with("the graph is another file") => " (--labels)".into(),
+        _ => String::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{WrongUsage, check_writable, create_parents, load, print, print_data, print_notes};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
-use nigh::dataset::{Ids, read_pairs};
+use nigh::dataset::{Ids, Pairs, read_pairs};
 use nigh::formats::records::{RecordColumn, Records, is_parquet};
 use nigh::report::aligned_table::AlignedTable;
 use nigh::trained::{Inference, Link};
@@ -29,6 +29,7 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     }
     let is_table = options.node.is_some() && options.out.is_none();
     let formulas = options.formulas.of_csv(!is_table && !options.out.as_deref().is_some_and(is_parquet))?;
+    options.data.check_stdin(options.pairs.as_deref())?;
     if let Some(path) = &options.out {
         check_writable(path)?;
     }
@@ -36,7 +37,7 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     let dataset = load(&options.data, quiet)?;
     let records = match (&options.pairs, &options.node) {
         (None, None) => classes(&trained, &dataset, quiet)?,
-        (Some(path), _) => pairs(&infer(&trained, &dataset, options, quiet)?, path)?,
+        (Some(path), _) => pairs(&infer(&trained, &dataset, options, quiet)?, path, quiet)?,
         (None, Some(name)) => {
             let inference = infer(&trained, &dataset, options, quiet)?;
             let links = links(&inference, name, options)?;
@@ -80,10 +81,11 @@ fn infer<'a>(trained: &'a Trained, dataset: &Dataset, options: &Predict, quiet: 
     Ok(inference)
 }
 
-fn pairs(inference: &Inference<'_>, path: &Path) -> Result<Records> {
+fn pairs(inference: &Inference<'_>, path: &Path, quiet: bool) -> Result<Records> {
     let ids = inference.sample.ids.clone();
     let numbers = ids.lookup();
-    let read = read_pairs(path, |name| numbers.find(name).is_some())?;
+    let Pairs { pairs: read, notes } = read_pairs(path, |name| numbers.find(name).is_some())?;
+    print_notes(&notes, quiet);
     let mut pairs = Vec::with_capacity(read.len());
     for (line, names) in &read {
         let find = |name: &String| {

@@ -26,14 +26,14 @@ fn a_file_that_is_not_an_edge_list_is_refused() {
     let cases: [(&[u8], &[&str]); 11] = [
         (b"a b\nb c\nlonely\n", &["graph.txt:3:", "`lonely` is one column"]),
         (b"a b\nb \xff\n", &["graph.txt:2:", "byte 3 (0xff) is not UTF-8"]),
-        (b"\xff\xfea\x00 \x00b\x00", &["graph.txt:1:", "not UTF-8"]),
+        (b"\xff\xfea\x00 \x00b", &["graph.txt: is UTF-16 and ends within a character"]),
         (b"", &["graph.txt", "no edges"]),
         (b"# a comment\n\n   \n", &["graph.txt", "no edges"]),
         (b"source,target\n", &["graph.txt", "no edges"]),
         (b"a a\nb b\n", &["graph.txt", "no edge between two different nodes"]),
         (b"a,b\nb,\n", &["graph.txt:2:", "column 2 is empty"]),
         (b"a b 1\nb c\n", &["graph.txt:2:", "2 columns, but the lines above have 3"]),
-        (b"a b 1\nb c nan\n", &["graph.txt:2:", "weight `nan` is not a positive number"]),
+        (b"u v weight\na b 1\nb c nan\n", &["graph.txt:3:", "weight `nan` is not a positive number"]),
         (b"a b 1 2 3\n", &["graph.txt:1:", "5 columns"]),
     ];
     for (content, says) in cases {

@@ -18,7 +18,7 @@ fn an_exported_graph_can_be_trained_on() {
 fn files_of_a_user_are_exported_too() {
     let folder =
         TestFolder::with(&[("edges.txt", "b a 2\na c 0.5\n"), ("features.txt", "a 1 2\nb 3 4\nc 5 6\nd 7 8\n")]);
-    folder.nigh("data export edges.txt --features features.txt --out plain -q").ok();
+    folder.nigh("data export edges.txt --weight 3 --features features.txt --out plain -q").ok();
     assert_eq!(folder.text("plain/nodes.csv"), "id\na\nb\nc\nd\n");
     assert_eq!(folder.text("plain/edges.csv"), "source,target,weight\na,b,2\na,c,0.5\n");
     assert!(folder.text("plain/README.txt").contains("4 × 2, rows in the order of nodes.csv; numpy.load"));

@@ -212,3 +212,104 @@ fn an_id_with_a_line_break_is_refused() {
     let graph = r#"{"nodes": [{"id": "a\nb"}, {"id": "c"}], "links": [{"source": "a\nb", "target": "c"}]}"#;
     TestFolder::with(&[("graph.json", graph)]).refuses("data show graph.json", 1, &["line break", "a\\nb"]);
 }
+
+#[test]
+fn notes_on_weights_name_the_option() {
+    let folder =
+        TestFolder::with(&[("bare.txt", "a b 2\nb c 3\n"), ("named.csv", "source,target,weight\na,b,2\nb,c,3\n")]);
+    let said = |line: &str| folder.nigh(&format!("data show {line}")).stderr;
+    let note = "note: column 3 of bare.txt has no name and is not used; it can be named as the weight (--weight 3)";
+    assert!(said("bare.txt").contains(note), "{}", said("bare.txt"));
+    let note = "note: weights are in column `weight`; they can be left out (--weight none)";
+    assert!(said("named.csv").contains(note), "{}", said("named.csv"));
+    for quiet in ["bare.txt --weight 3", "bare.txt --weight none", "named.csv --weight none"] {
+        assert!(!said(quiet).contains("--weight"), "{}", said(quiet));
+    }
+    let weighted = |line: &str| folder.nigh(&format!("data show {line} --json -q")).json()["weighted"].clone();
+    assert_eq!((weighted("bare.txt"), weighted("bare.txt --weight 3")), (false.into(), true.into()));
+    assert_eq!((weighted("named.csv"), weighted("named.csv --weight none")), (true.into(), false.into()));
+}
+
+/// Runs `nigh` with this on its standard input.
+fn with_input(folder: &TestFolder, line: &str, input: &[u8]) -> std::process::Output {
+    use std::io::Write;
+    use std::process::Stdio;
+    let mut child =
+        folder.command(line).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A program that refuses its options does not read.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_dash_is_standard_input() {
+    let edges = graphs::edges();
+    let folder = TestFolder::with(&[("edges.txt", edges.as_bytes()), ("labels.csv", graphs::labels().as_bytes())]);
+    let text = |output: std::process::Output| {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // A hundred copies are more than a pipe holds at once.
+    let long = edges.repeat(100);
+    let shown = text(with_input(&folder, "data show - --json -q", long.as_bytes()));
+    assert!(shown.contains("\"num_nodes\": 32"), "{shown}");
+    folder.nigh("data export edges.txt --out plain -q").ok();
+    folder.nigh("data export edges.txt --labels labels.csv --out labelled -q").ok();
+    text(with_input(&folder, "data export - --out piped -q", edges.as_bytes()));
+    assert_eq!(folder.text("plain/edges.csv"), folder.text("piped/edges.csv"));
+    text(with_input(&folder, "data export edges.txt --labels - --out labels -q", graphs::labels().as_bytes()));
+    assert_eq!(folder.text("labelled/labels.csv"), folder.text("labels/labels.csv"));
+    // Formats that are not read from their start to their end.
+    folder.nigh(&format!("train edges.txt {FAST} --model smp-linear --out model -q")).ok();
+    folder.nigh("predict model edges.txt --node ada0 --include-existing --out links.parquet -q").ok();
+    text(with_input(&folder, "data show - -q", &folder.read("links.parquet")));
+    let pairs = text(with_input(&folder, "predict model edges.txt --pairs - -q", b"from,to\nada0,ada1\n"));
+    assert!(pairs.starts_with("source,target,score\nada0,ada1,"), "{pairs}");
+    let wrong = with_input(&folder, "data show -", b"a b\nc\n");
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("error: -:2: `c` is one column"), "{wrong:?}");
+    for line in ["data show - --labels -", "predict model - --pairs -"] {
+        folder.refuses(line, 2, &["`-` is given for two files; standard input can be read as one"]);
+    }
+}
+
+#[test]
+fn ids_of_pairs_and_nodes_may_end_with_a_fraction_of_zero() {
+    let numbered: String = (0..40).map(|at| format!("{at} {}\n{at} {}\n", (at + 1) % 40, (at + 2) % 40)).collect();
+    let folder = TestFolder::with(&[("edges.txt", numbered.as_str()), ("pairs.csv", "u,v\n3.0,4.0\n5,6\n")]);
+    folder.nigh(&format!("train edges.txt {FAST} --model smp-linear --out model -q")).ok();
+    let scores = folder.nigh("predict model edges.txt --pairs pairs.csv -q").ok();
+    assert!(
+        scores.lines().nth(1).is_some_and(|line| line.starts_with("3.0,4.0,")) && scores.lines().count() == 3,
+        "{scores}"
+    );
+    let links = |node: &str| folder.nigh(&format!("predict model edges.txt --node {node} -q")).ok();
+    assert_eq!(links("3"), links("3.0"));
+}
+
+#[test]
+fn what_is_recognised_and_not_read_is_refused_with_a_remedy() {
+    for (name, content, says) in [
+        ("x.mat", &b"MATLAB 7.3 MAT-file, Platform: GLNXA64"[..], "is a Matlab 7.3 file; save it as version 7"),
+        ("x.pickle", b"\x80\x04\x95\x00", "is a Python pickle"),
+        ("x.html", b"<!DOCTYPE html>\n<html></html>", "is a web page"),
+        ("x.gml", b"graph [\n  node [ id 1 ]\n]\n", "is a GML file; read it with networkx"),
+        ("x.csv", b"node,label\na,x\nb,y\n", "look like labels, not like edges; give them as labels"),
+        ("x.xml", b"<?xml version='1.0'?><svg/>", "is XML whose first element is `svg`"),
+        ("x.graph", b"9 9\n1 2\n", "announces 9 nodes and has 1 lines below; is this a list of edges?"),
+    ] {
+        TestFolder::with(&[(name, content)]).refuses(&format!("data show {name}"), 1, &[name, says]);
+    }
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
+    let rows: String = graphs::labels()
+        .lines()
+        .skip(1)
+        .enumerate()
+        .map(|(at, line)| format!("{},{}\n", line.split(',').next().unwrap(), 10 * at))
+        .collect();
+    folder.write("views.csv", format!("id,views\n{rows}"));
+    folder.refuses(
+        "data show edges.txt --labels views.csv",
+        1,
+        &["is this a number to predict?", "hint: say which column is which with --label COLUMN"],
+    );
+}

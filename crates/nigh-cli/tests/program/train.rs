@@ -241,10 +241,14 @@ fn edge_weights_change_the_model() {
         graphs::edges().lines().enumerate().map(|(at, line)| format!("{line} {}\n", 1 + at % 3)).collect();
     let folder = TestFolder::with(&[("weighted.txt", weighted), ("edges.txt", graphs::edges())]);
     let weights = |file: &str| {
-        folder.nigh(&format!("train {file} --epochs 10 --repeats 1 -q --out model-of-{file}")).ok();
-        folder.read(&format!("model-of-{file}/weights.safetensors"))
+        folder.nigh(&format!("train {file} --epochs 10 --repeats 1 -q --out model")).ok();
+        let weights = folder.read("model/weights.safetensors");
+        std::fs::remove_dir_all(folder.path("model")).unwrap();
+        weights
     };
-    assert_ne!(weights("weighted.txt"), weights("edges.txt"));
+    assert_ne!(weights("weighted.txt --weight 3"), weights("edges.txt"));
+    assert_eq!(weights("weighted.txt"), weights("edges.txt"), "a column without a name is no weight");
+    assert_eq!(weights("weighted.txt --weight none"), weights("edges.txt"));
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub enum ColumnValues {
 impl Columnar {
     /// Opens a file. Its first bytes decide what it is, not its name.
     pub fn open(path: &Path) -> Result<Columnar> {
-        Columnar::read(path, files::open_regular(path)?)
+        Columnar::read(path, files::open_input(path)?)
     }
 
     /// From memory; `name` stands in messages.
@@ -144,6 +144,17 @@ impl ColumnValues {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// As integers if they are numbers without fractions, as pandas stores integers beside missing values. Beyond 2^24
+    /// numbers of 32 bits are not exact.
+    pub fn with_whole_numbers(self) -> ColumnValues {
+        match self {
+            ColumnValues::Numbers(values) if values.iter().all(|v| v.fract() == 0.0 && v.abs() < 16_777_216.0) => {
+                ColumnValues::Integers(values.into_iter().map(|value| value as i64).collect())
+            }
+            other => other,
+        }
     }
 }
 

@@ -53,7 +53,7 @@ pub struct NpzArchive {
 
 /// Opens and reads a `.npy` file.
 pub fn open(path: &Path) -> Result<NpyArray> {
-    read(path, files::open_regular(path)?)
+    read(path, files::open_input(path)?)
 }
 
 /// Reads the content of a `.npy` file; `name` stands in messages.
@@ -66,7 +66,7 @@ pub fn read(name: &Path, mut source: impl ReadSeek) -> Result<NpyArray> {
 impl NpzArchive {
     /// Opens a `.npz` file and reads its list of members.
     pub fn open(path: &Path) -> Result<NpzArchive> {
-        NpzArchive::read(path, files::open_regular(path)?)
+        NpzArchive::read(path, files::open_input(path)?)
     }
 
     /// Reads the list of members of a `.npz` file; `name` stands in messages.
@@ -90,6 +90,11 @@ impl NpzArchive {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.zip.file_names_raw().filter_map(|name| std::str::from_utf8(name).ok());
         names.filter_map(|name| name.strip_suffix(".npy"))
+    }
+
+    /// Whether there is an array of this name.
+    pub fn holds(&self, name: &str) -> bool {
+        self.names().any(|held| held == name)
     }
 
     /// Reads one array.

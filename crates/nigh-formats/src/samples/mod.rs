@@ -2,6 +2,7 @@
 
 #![allow(clippy::missing_panics_doc)]
 
+pub mod matlab;
 pub mod pickle;
 
 use std::io::{Cursor, Write};
@@ -46,4 +47,45 @@ pub fn damaged(mut bytes: Vec<u8>, changes: &[(usize, u8)], cut: usize) -> Vec<u
     }
     bytes.truncate(bytes.len().saturating_sub(cut));
     bytes
+}
+
+/// Content compressed by gzip.
+pub fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A zip of `(name, content)`; a name with a slash at its end is a folder.
+pub fn zipped(members: &[(&str, &str)]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in members {
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        match name.strip_suffix('/') {
+            Some(folder) => zip.add_directory(folder, options).unwrap(),
+            None => zip.start_file(*name, options).and_then(|()| Ok(zip.write_all(content.as_bytes())?)).unwrap(),
+        }
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+/// A tar of `(name, content)`; a name with a slash at its end is a folder.
+pub fn tar(members: &[(&str, &str)]) -> Vec<u8> {
+    let mut tar = Vec::new();
+    for (name, content) in members {
+        let mut header = [0; 512];
+        let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+        put(0, name);
+        put(124, &format!("{:011o}", content.len()));
+        put(148, &" ".repeat(8));
+        put(156, if name.ends_with('/') { "5" } else { "0" });
+        put(257, "ustar\x0000");
+        let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        tar.extend(header);
+        tar.extend(content.as_bytes());
+        tar.resize(tar.len().next_multiple_of(512), 0);
+    }
+    tar.resize(tar.len() + 1024, 0);
+    tar
 }

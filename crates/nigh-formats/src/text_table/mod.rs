@@ -1,12 +1,15 @@
 //! Text tables: lines of columns, separated by comma, semicolon, tab or blanks, plain or compressed. They are read in
 //! blocks of whole lines, which all threads take in turn.
 
+mod attributes;
 mod write;
 
+pub use self::attributes::{attribute, attributes_start};
 pub use self::write::{Formulas, csv_field};
 
 use crate::compressed;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parsed, Result};
+use crate::files;
 use std::borrow::Cow;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -29,6 +32,10 @@ pub struct TextTable {
     pub separator: Separator,
     /// The first two lines of content, without the comments above.
     pub head: Vec<HeadLine>,
+    /// Whether a line ended with a separator that was left out.
+    has_trailing: AtomicBool,
+    /// Whether both tabs and blanks separate columns.
+    is_mixed: AtomicBool,
 }
 
 /// What separates two columns.
@@ -98,17 +105,16 @@ impl BadLine {
 impl TextTable {
     /// Opens a file and looks at its first lines.
     pub fn open(path: &Path) -> Result<TextTable> {
-        match path.metadata() {
-            Ok(metadata) if metadata.is_file() || metadata.is_dir() => TextTable::new(path, None),
-            Err(error) => Err(Error::io(path)(error)),
+        match files::is_stream(path) {
+            false => TextTable::new(path, None),
             // A pipe can be read once, and a table is read twice.
-            Ok(_) => TextTable::in_memory(path, compressed::open(path)?),
+            true => TextTable::in_memory(path, compressed::open(path)?),
         }
     }
 
     /// From memory, plain or compressed; `name` stands in messages.
     pub fn from_bytes(name: &Path, bytes: Vec<u8>) -> Result<TextTable> {
-        TextTable::in_memory(name, compressed::read(Cursor::new(bytes)).map_err(Error::io(name))?)
+        TextTable::in_memory(name, compressed::from_bytes(name, bytes)?)
     }
 
     fn in_memory(name: &Path, mut source: impl Read) -> Result<TextTable> {
@@ -118,7 +124,14 @@ impl TextTable {
     }
 
     fn new(path: &Path, memory: Option<Arc<[u8]>>) -> Result<TextTable> {
-        let mut text = TextTable { path: path.to_path_buf(), memory, separator: Separator::Blanks, head: Vec::new() };
+        let mut text = TextTable {
+            path: path.to_path_buf(),
+            memory,
+            separator: Separator::Blanks,
+            head: Vec::new(),
+            has_trailing: AtomicBool::new(false),
+            is_mixed: AtomicBool::new(false),
+        };
         let mut blocks = BlockReader::open(&text)?;
         let mut bytes = Vec::new();
         if blocks.fill(&mut bytes)?.is_some() {
@@ -131,12 +144,27 @@ impl TextTable {
             }
         }
         if let Some(first) = text.head.first() {
-            let found = [b'\t', b',', b';'].into_iter().find(|&byte| first.text.as_bytes().contains(&byte));
+            let columns = attributes_start(&first.text).map_or(&first.text[..], |start| &first.text[..start]);
+            let found = [b'\t', b',', b';'].into_iter().find(|&byte| columns.as_bytes().contains(&byte));
             // A single word is a table of one column, whose values may contain blanks.
-            let single = !first.text.trim().contains([' ', '\t']);
+            let single = !columns.trim().contains([' ', '\t']);
             let other = if single { Separator::Byte(b',') } else { Separator::Blanks };
             text.separator = found.map_or(other, Separator::Byte);
         }
+        if text.separator == Separator::Byte(b'\t') && text.head.iter().all(|line| is_mixed_numbers(&line.text)) {
+            text.separator = Separator::Blanks;
+        }
+        let ends_empty = |line: &HeadLine| text.columns(line).map(|fields| fields.last().is_some_and(String::is_empty));
+        // A header may end with a separator and name a column without a name: then the line below has a value there.
+        let has_trailing = match &text.head[..] {
+            [] => false,
+            [first] => ends_empty(first)?,
+            [first, second, ..] => {
+                ends_empty(first)?
+                    && (ends_empty(second)? || text.columns(second)?.len() + 1 == text.columns(first)?.len())
+            }
+        };
+        text.has_trailing = AtomicBool::new(has_trailing);
         Ok(text)
     }
 
@@ -217,11 +245,76 @@ impl TextTable {
 
     /// The columns of a line of the head.
     pub fn fields(&self, line: &HeadLine) -> Result<Vec<String>> {
+        let mut fields = self.columns(line)?;
+        if self.has_trailing.load(Ordering::Relaxed) {
+            fields.pop_if(|field| field.is_empty());
+        }
+        Ok(fields)
+    }
+
+    /// As `fields`, with an empty column behind a separator at the end.
+    fn columns(&self, line: &HeadLine) -> Result<Vec<String>> {
         let mut fields = Vec::new();
         let split = self.separator.split(&line.text, &mut fields);
         split.map_err(|problem| Error::line(&self.path, line.number, problem))?;
         Ok(fields.into_iter().map(Cow::into_owned).collect())
     }
+
+    /// The columns of up to `most` first lines of content, as far as they are within the first block.
+    pub fn sample(&self, most: usize) -> Result<Vec<Vec<String>>> {
+        let (mut blocks, mut bytes) = (BlockReader::open(self)?, Vec::new());
+        blocks.fill(&mut bytes)?;
+        let block = LineBlock { index: 0, bytes: &bytes, skip: 0 };
+        // What is wrong with a line is told when it is read.
+        let lines = block.lines().take(most).map_while(|line| line.ok());
+        let mut rows = Vec::new();
+        for (at, text) in lines {
+            let line = HeadLine { number: blocks.above + at + 1, text: text.to_string() };
+            rows.extend(self.fields(&line));
+        }
+        Ok(rows)
+    }
+
+    /// Splits a line that should have `width` columns. A separator at its end is left out, and blanks separate columns
+    /// where tabs should; `notes` tells both. It is for the caller to compare the number of columns.
+    #[inline]
+    pub fn split<'a>(&self, line: &'a str, width: usize, fields: &mut Vec<Cow<'a, str>>) -> Parsed<()> {
+        self.separator.split(line, fields)?;
+        match self.separator {
+            Separator::Byte(_) if fields.len() == width + 1 && fields.last().is_some_and(|last| last.is_empty()) => {
+                fields.pop();
+                self.has_trailing.store(true, Ordering::Relaxed);
+            }
+            Separator::Byte(b'\t') if fields.len() != width => {
+                let count = line.split_ascii_whitespace().count();
+                if count == width {
+                    self.is_mixed.store(true, Ordering::Relaxed);
+                    return Separator::Blanks.split(line, fields);
+                }
+            }
+            Separator::Blanks if line.contains('\t') => self.is_mixed.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Remarks on how lines were split.
+    pub fn notes(&self) -> Vec<String> {
+        let path = self.path.display();
+        let trailing = || format!("lines of {path} end with a separator, which was left out");
+        let mixed = || format!("columns of {path} are separated by tabs and by blanks; both were read as separators");
+        let notes = [
+            self.has_trailing.load(Ordering::Relaxed).then(trailing),
+            self.is_mixed.load(Ordering::Relaxed).then(mixed),
+        ];
+        notes.into_iter().flatten().collect()
+    }
+}
+
+/// Whether a line has numbers only, and both tabs and blanks between them.
+fn is_mixed_numbers(line: &str) -> bool {
+    let blank_within = line.split('\t').any(|field| field.trim().contains(' '));
+    blank_within && line.split_ascii_whitespace().all(|word| word.parse::<f64>().is_ok())
 }
 
 enum BlockProblem {
@@ -255,14 +348,12 @@ impl BlockReader {
 
     /// Drops comments above the first line of content; some collections mark them with `%`.
     fn skip_preamble(&mut self) -> Result<()> {
-        let mut first = true;
         loop {
             let mut bytes = Vec::new();
             if !self.cut(&mut bytes)? {
                 return Ok(());
             }
-            let mut rest = if first { bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes) } else { &bytes[..] };
-            first = false;
+            let mut rest = &bytes[..];
             while !rest.is_empty() {
                 let end = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
                 if !(is_blank(&rest[..end]) || rest[..end].trim_ascii_start().starts_with(b"%")) {
@@ -467,8 +558,38 @@ mod tests {
             ("a  b", Separator::Blanks),
             ("", Separator::Blanks),
             ("id\na b", Separator::Byte(b',')),
+            ("1 2 {'a': 1, 'b': 2}", Separator::Blanks),
+            ("1,2,{'a': 1}", Separator::Byte(b',')),
+            ("1\t2 3\n4\t5 6", Separator::Blanks),
+            ("New York\tParis", Separator::Byte(b'\t')),
         ] {
             assert_eq!(table(content.as_bytes()).unwrap().separator, separator, "{content}");
         }
+    }
+    #[test]
+    fn separators_at_the_end_and_mixed_ones_are_noted() {
+        let split = |content: &str, line: &'static str| -> (Vec<String>, Vec<String>) {
+            let text = table(content.as_bytes()).unwrap();
+            let width = text.fields(&text.head[0]).unwrap().len();
+            let mut fields = Vec::new();
+            text.split(line, width, &mut fields).unwrap();
+            (fields.into_iter().map(Cow::into_owned).collect(), text.notes())
+        };
+        let trailing = "lines of x.txt end with a separator, which was left out";
+        let mixed = "columns of x.txt are separated by tabs and by blanks; both were read as separators";
+        for (content, line, note) in [
+            ("a,b,\nc,d,\n", "c,d,", Some(trailing)),
+            ("a,b,\nc,d\n", "c,d", Some(trailing)),
+            ("a,b\nc,d\n", "c,d,", Some(trailing)),
+            ("a\tb\n", "c d", Some(mixed)),
+            ("a b\n", "c\td", Some(mixed)),
+            ("a\tb\n", "c\td", None),
+        ] {
+            let expected = (vec!["c".to_string(), "d".to_string()], note.map(String::from).into_iter().collect());
+            assert_eq!(split(content, line), expected, "{content}");
+        }
+        // A column without a name that has values, and an empty value.
+        assert_eq!(split("id,x,\na,1,2\n", "a,1,2").0.len(), 3);
+        assert_eq!(split("id,x\na,\n", "a,"), (vec!["a".to_string(), String::new()], vec![]));
     }
 }

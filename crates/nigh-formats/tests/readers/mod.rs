@@ -3,8 +3,8 @@
 use nigh_formats::columnar::Columnar;
 use nigh_formats::npy::{self, NpyArray, NpzArchive};
 use nigh_formats::pickle::{Pickle, numpy};
-use nigh_formats::{Error, Result, compressed, matrix_market, scipy, torch};
-use std::io::Cursor;
+use nigh_formats::{Error, Result, compressed, graph_xml, matlab, matrix_market, metis, scipy, torch};
+use std::io::{Cursor, copy, sink};
 use std::path::Path;
 
 /// A reader of any bytes. Its result matters only where it is an error.
@@ -12,8 +12,12 @@ pub type Reader = fn(&[u8]) -> Result<()>;
 
 /// The readers by name.
 pub const READERS: &[(&str, Reader)] = &[
+    ("archive", read_archive),
     ("arrow", read_columnar),
+    ("graph_xml", |bytes| graph_xml::read(Path::new("xml"), bytes, Some("weight")).map(drop)),
+    ("matlab", |bytes| matlab::read(Path::new("mat"), bytes).map(drop)),
     ("matrix_market", read_matrix_market),
+    ("metis", |bytes| metis::read(Path::new("graph"), bytes).map(drop)),
     ("npy", |bytes| npy::read(Path::new("npy"), Cursor::new(bytes)).map(|array| read_entries(&array))),
     ("npz", read_npz),
     ("parquet", read_columnar),
@@ -42,9 +46,16 @@ fn read_columnar(bytes: &[u8]) -> Result<()> {
     read
 }
 
+/// All of what is packed.
+fn read_archive(bytes: &[u8]) -> Result<()> {
+    let name = Path::new("archive");
+    let mut content = compressed::from_bytes(name, bytes.to_vec())?;
+    copy(&mut content, &mut sink()).map(drop).map_err(Error::io(name))
+}
+
 fn read_matrix_market(bytes: &[u8]) -> Result<()> {
     let name = Path::new("matrix");
-    let content = compressed::read(Cursor::new(bytes.to_vec())).map_err(Error::io(name))?;
+    let content = compressed::from_bytes(name, bytes.to_vec())?;
     matrix_market::read(name, content).map(drop)
 }
 
@@ -55,7 +66,10 @@ fn read_npz(bytes: &[u8]) -> Result<()> {
     for name in &names {
         let _ = archive.array(name).map(|array| read_entries(&array));
     }
-    scipy::read(&mut archive).map(drop)
+    match scipy::holds_csr(&archive, "adj_") {
+        true => scipy::read_csr(&mut archive, "adj_").map(drop),
+        false => scipy::read(&mut archive).map(drop),
+    }
 }
 
 fn read_pickle(bytes: &[u8]) -> Result<()> {

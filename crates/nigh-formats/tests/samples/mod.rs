@@ -56,6 +56,56 @@ pub fn sparse(format: &str, indptr: &[i32], indices: &[i32]) -> Vec<u8> {
     ])
 }
 
+/// The graph of a benchmark, whose matrix has its arrays under names of its own.
+pub fn benchmark(indptr: &[i32], indices: &[i32]) -> Vec<u8> {
+    zipped(&[
+        ("adj_data.npy", &npy("<f4", "(2,)", &[0, 0, 0x80, 0x3f, 0, 0, 0x80, 0x3f])),
+        ("adj_indices.npy", &ints(indices)),
+        ("adj_indptr.npy", &ints(indptr)),
+        ("adj_shape.npy", &ints(&[2, 2])),
+        ("labels.npy", &ints(&[0, 1])),
+        ("metadata.npy", &npy("|O", "()", b"cos\nsystem\n.")),
+    ])
+}
+
+/// One member of a tar, with this size and type in its header.
+pub fn tar(name: &str, size: &str, kind: u8, content: &[u8]) -> Vec<u8> {
+    let mut header = vec![0; 512];
+    let mut put = |at: usize, text: &[u8]| header[at..at + text.len()].copy_from_slice(text);
+    put(0, name.as_bytes());
+    put(124, size.as_bytes());
+    put(148, b"        ");
+    put(156, &[kind]);
+    put(257, b"ustar\x0000");
+    let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    header.extend(content);
+    header.resize(header.len().next_multiple_of(512), 0);
+    header
+}
+
+/// One sparse variable `net` of Matlab, 2 × 2 unless its words say otherwise: rows of entries and bounds of columns.
+pub fn mat(shape: [u32; 2], rows: &[u32], ends: &[u32]) -> Vec<u8> {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let element = |kind: u32, content: &[u8]| {
+        let padding = content.len().next_multiple_of(8) - content.len();
+        [&words(&[kind, content.len() as u32])[..], content, &[0; 8][..padding]].concat()
+    };
+    let values: Vec<u8> = rows.iter().flat_map(|_| 1f64.to_le_bytes()).collect();
+    let parts = [
+        (6, words(&[5, 0])),
+        (5, words(&shape)),
+        (1, b"net".to_vec()),
+        (5, words(rows)),
+        (5, words(ends)),
+        (9, values),
+    ];
+    let variable = element(14, &parts.map(|(kind, content)| element(kind, &content)).concat());
+    let mut bytes = b"MATLAB 5.0 MAT-file".to_vec();
+    bytes.resize(124, b' ');
+    [bytes, b"\0\x01IM".to_vec(), variable].concat()
+}
+
 /// `{"edge": tensor}` as torch saves it, the tensor being 3 × 2 in a storage of six entries.
 pub const TENSOR: &[u8] = b"\x80\x02}q\x00X\x04\x00\x00\x00edgeq\x01ctorch._utils\n_rebuild_tensor_v2\nq\x02((X\x07\x00\x00\
     \x00storageq\x03ctorch\nLongStorage\nq\x04X\x01\x00\x00\x000q\x05X\x03\x00\x00\x00cpuq\x06K\x06tq\x07QK\x00K\x03K\x02\

@@ -124,11 +124,14 @@ pub enum IdLookup<'a> {
 }
 
 impl IdLookup<'_> {
-    /// The node of this name.
+    /// The node of this name. `7.0` is found as `7` and the reverse, since programs write integers as either.
     pub fn find(&self, name: &str) -> Option<u32> {
         match self {
-            IdLookup::Names(names) => names.get(name).copied(),
-            _ => self.find_integer(whole_number(name.as_bytes())?),
+            IdLookup::Names(names) => {
+                let other = || respelled(name).and_then(|name| names.get(name.as_str()));
+                names.get(name).or_else(other).copied()
+            }
+            _ => self.find_integer(whole_number(name.as_bytes()).or_else(|| whole_float(name))?),
         }
     }
 
@@ -141,6 +144,19 @@ impl IdLookup<'_> {
             IdLookup::Names(names) => names.get(number.to_string().as_str()).copied(),
         }
     }
+}
+
+/// A whole number that is printed with a fraction of zero, such as `7.0`.
+pub(crate) fn whole_float(text: &str) -> Option<i64> {
+    let (number, zeros) = text.split_once('.')?;
+    let is_whole = !zeros.is_empty() && zeros.bytes().all(|digit| digit == b'0');
+    is_whole.then(|| whole_number(number.as_bytes()))?
+}
+
+/// `7` for `7.0`, and the reverse.
+fn respelled(name: &str) -> Option<String> {
+    let number = || whole_number(name.as_bytes()).map(|number| format!("{number}.0"));
+    whole_float(name).map(|number| number.to_string()).or_else(number)
 }
 
 /// A whole number in the one way in which it is printed; `007`, `+7` and `-0` are names, not numbers.
@@ -182,7 +198,8 @@ mod tests {
             for (node, name) in names.iter().enumerate() {
                 assert_eq!((ids.name(node).as_ref(), lookup.find(name)), (*name, Some(node as u32)));
             }
-            assert_eq!(lookup.find("13"), None);
+            assert_eq!((lookup.find("13"), lookup.find("13.0"), lookup.find("7.5")), (None, None, None));
+            assert_eq!(lookup.find("7.0"), lookup.find("7"));
             assert_eq!(ids.select(&[2, 0]).iter().collect::<Vec<_>>(), [names[2], names[0]]);
         }
     }

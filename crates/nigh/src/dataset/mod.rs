@@ -21,7 +21,7 @@ pub use ids::{IdLookup, Ids};
 #[cfg(feature = "fetch")]
 pub use named::fetch;
 pub use named::{Counts, DatasetFile, Folder, Folders, NamedDataset, Origin, REGISTRY};
-pub use own::{EdgeColumns, InputFiles, NodeColumns, read_pairs};
+pub use own::{EdgeColumns, IdColumns, InputFiles, NodeColumns, Pairs, WeightColumn, read_pairs};
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
@@ -103,7 +103,7 @@ impl Dataset {
             };
         }
         let path = Path::new(name);
-        if !path.exists() && !name.contains(['/', '\\', '.']) {
+        if !nigh_formats::is_stdin(path) && !path.exists() && !name.contains(['/', '\\', '.']) {
             // It does not exist and does not look like a file: probably a misspelt name.
             one_of("graph", name, &names())?;
         }

@@ -9,7 +9,8 @@ use std::path::Path;
 pub type Reader = fn(&[u8]) -> Result<()>;
 
 /// The readers by name.
-pub const READERS: &[(&str, Reader)] = &[("csv", read_tables), ("gz", read_ogb), ("json", read_edges)];
+pub const READERS: &[(&str, Reader)] =
+    &[("csv", read_tables), ("gz", read_ogb), ("json", read_edges), ("json_rows", read_node_tables)];
 
 /// Hands bytes to a reader.
 ///
@@ -28,16 +29,19 @@ fn read_edges(bytes: &[u8]) -> Result<()> {
 
 /// As edges; then as nodes, features and labels of a graph that is in order.
 fn read_tables(bytes: &[u8]) -> Result<()> {
-    let edges = read_edges(bytes);
-    let nodes = with_file(b"a b\nb 1\n", |graph| {
+    read_edges(bytes).and(read_node_tables(bytes))
+}
+
+/// As nodes, features and labels of a graph that is in order.
+fn read_node_tables(bytes: &[u8]) -> Result<()> {
+    with_file(b"a b\nb 1\n", |graph| {
         with_file(bytes, |path| {
             let read = |input: InputFiles| Dataset::from_files(graph, &input).map(drop);
             let labels = read(InputFiles { labels: Some(path.to_path_buf()), ..InputFiles::default() });
             let nodes = read(InputFiles { nodes: Some(path.to_path_buf()), ..InputFiles::default() });
             read(InputFiles { features: Some(path.to_path_buf()), ..InputFiles::default() }).and(labels).and(nodes)
         })
-    });
-    edges.and(nodes)
+    })
 }
 
 /// As the edges of a dataset of OGB.

@@ -1,24 +1,27 @@
 //! A user's files: edges in any of several formats, perhaps with features and labels.
 
+mod arrays;
 mod edge_list;
 mod export;
+mod graph_file;
+mod json_rows;
+mod links;
 mod node_files;
 mod node_link;
 mod nodes;
 
-pub use self::edge_list::{EdgeColumns, read_pairs};
+pub use self::edge_list::{EdgeColumns, Pairs, WeightColumn, read_pairs};
 pub use self::node_files::NodeColumns;
 
 use self::edge_list::{EdgeList, ListedEdges};
+use self::graph_file::GraphFile;
 use self::node_files::NodeRows;
 use self::nodes::Nodes;
 use super::{Dataset, Features, Ids, Sample, cleaning_notes, names};
 use crate::display::{abbreviate, pluralize};
 use crate::error::{Error, Result};
 use crate::graph::Cleaning;
-use nigh_formats::matrix_market::{self, SparseEntries};
-use nigh_formats::npy::NpzArchive;
-use nigh_formats::{Format, Texts, scipy};
+use nigh_formats::{Texts, is_stdin};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -35,26 +38,49 @@ pub struct InputFiles {
     pub labels: Option<PathBuf>,
     /// Which column of these three is what.
     pub node_columns: NodeColumns,
+    /// Columns of ids, where those of the three differ.
+    pub id_columns: IdColumns,
+}
+
+/// The column of ids of each file of nodes, where it is not that of [`NodeColumns`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IdColumns {
+    /// Of the list of nodes.
+    pub nodes: Option<String>,
+    /// Of the features.
+    pub features: Option<String>,
+    /// Of the labels.
+    pub labels: Option<String>,
+}
+
+impl InputFiles {
+    fn columns(&self, id: &Option<String>) -> NodeColumns {
+        NodeColumns { id: id.clone().or_else(|| self.node_columns.id.clone()), ..self.node_columns.clone() }
+    }
 }
 
 impl Dataset {
-    /// Edges with optional features and labels: text, Parquet, Arrow, Matrix Market, NumPy's arrays, node-link JSON.
+    /// Edges with optional features and labels: text, Parquet, Arrow, Matrix Market, METIS, NumPy's arrays, Matlab's matrices,
+    /// GraphML, GEXF, node-link JSON. The path `-` is standard input.
     pub fn from_files(path: &Path, input: &InputFiles) -> Result<Dataset> {
-        if !path.exists() {
+        if !is_stdin(path) && !path.exists() {
             let names = names().join(", ");
             return Err(Error::file(path, format!("no such file; a graph is a file of edges or one of {names}")));
         }
-        let mut list = read_edges(path, &input.edge_columns)?;
+        let GraphFile { mut list, features: own_features, labels: own_labels } =
+            graph_file::read(path, &input.edge_columns)?;
         let (listed, features, labels) = {
             let lookup = list.ids.lookup();
             let is_node = |name: &str| lookup.find(name).is_some();
-            let read_ids = |path: &PathBuf| node_files::read_ids(path, &input.node_columns, &is_node);
-            let read_features = |path: &PathBuf| node_files::read_features(path, &input.node_columns, &is_node);
-            let read_labels = |path: &PathBuf| node_files::read_labels(path, &input.node_columns, &is_node);
+            let ids = &input.id_columns;
+            let read_ids = |path: &PathBuf| node_files::read_ids(path, &input.columns(&ids.nodes), &is_node);
+            let read_features =
+                |path: &PathBuf| node_files::read_features(path, &input.columns(&ids.features), &is_node);
+            let read_labels = |path: &PathBuf| node_files::read_labels(path, &input.columns(&ids.labels), &is_node);
             (
                 input.nodes.as_ref().map(read_ids).transpose()?,
-                input.features.as_ref().map(read_features).transpose()?,
-                input.labels.as_ref().map(read_labels).transpose()?,
+                input.features.as_ref().map(read_features).transpose()?.or(own_features),
+                input.labels.as_ref().map(read_labels).transpose()?.or(own_labels),
             )
         };
         let mut notes = std::mem::take(&mut list.notes);
@@ -88,6 +114,7 @@ impl Dataset {
         if let Some(rows) = labels {
             notes.extend(rows.notes.iter().cloned());
             let (names, classes) = nodes::classes(&rows.rows);
+            notes.extend(nodes::question_labels(&rows, &names, input.node_columns.label.is_some())?);
             let of_nodes = nodes.rows_of(&rows, false)?;
             if names.is_empty() {
                 return Err(Error::file(rows.path(), "no node has a label"));
@@ -98,6 +125,7 @@ impl Dataset {
             class_names = names;
         }
 
+        notes.append(&mut nodes.notes);
         let mut names = nodes.ids.iter().filter_map(|ids| match ids {
             Ids::Names(names) => Some(names),
             _ => None,
@@ -150,68 +178,6 @@ fn direction(cleaning: Cleaning, num_edges: usize, directed: Option<bool>) -> Op
             pluralize(num_edges, "edge")
         )),
     }
-}
-
-fn read_edges(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
-    match Format::of(path)? {
-        Format::Text => edge_list::read(path, columns),
-        Format::Columnar => edge_list::read_columnar(path, columns),
-        Format::MatrixMarket => adjacency(path, matrix_market::open(path)?),
-        Format::Npz => {
-            let mut archive = NpzArchive::open(path)?;
-            if scipy::is_sparse(&archive) { adjacency(path, scipy::read(&mut archive)?) } else { Err(no_graph(path)) }
-        }
-        Format::Npy => Err(no_graph(path)),
-        Format::Json => {
-            let read = node_link::read(path, columns.weight.as_deref())?;
-            Ok(EdgeList {
-                ids: Ids::from_texts(read.ids),
-                edges: ListedEdges::Pieces(vec![read.edges], read.weights.into_iter().collect()),
-                directed: Some(read.directed),
-                ordered: true,
-                ..EdgeList::default()
-            })
-        }
-    }
-}
-
-fn no_graph(path: &Path) -> Error {
-    let problem = "is no graph; expected a sparse matrix saved by scipy.sparse.save_npz, or a table of edges";
-    Error::file(path, problem)
-}
-
-/// The graph whose adjacency matrix this is. Ones are no weights, and a zero is no edge.
-fn adjacency(path: &Path, matrix: SparseEntries) -> Result<EdgeList> {
-    let (rows, cols) = (matrix.rows, matrix.cols);
-    if rows != cols {
-        return Err(Error::file(path, format!("is {rows} × {cols}; the adjacency matrix of a graph is square")));
-    }
-    let mut list = EdgeList { ids: Ids::Numbers(rows), ..EdgeList::default() };
-    // A stored triangle stands for both.
-    list.directed = matrix.symmetric.then_some(false);
-    let (mut edges, mut weights) = (matrix.entries, Vec::new());
-    if let Some(mut values) = matrix.values {
-        if let Some(at) = values.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
-            let ([row, column], value) = (edges[at], values[at]);
-            let problem = format!("entry ({row}, {column}) is {value}; a weight must be a positive number");
-            return Err(Error::file(path, problem));
-        }
-        let zeros = values.iter().filter(|value| **value == 0.0).count();
-        if zeros > 0 {
-            let mut kept = values.iter().map(|value| *value > 0.0);
-            edges.retain(|_| kept.next().unwrap_or(false));
-            values.retain(|value| *value > 0.0);
-            list.notes.push(format!("{zeros} entries are zero and no edges"));
-        }
-        if values.iter().any(|value| *value != 1.0) {
-            weights.push(values);
-        }
-    }
-    if edges.is_empty() {
-        return Err(Error::file(path, "no edges; expected a matrix with entries"));
-    }
-    list.edges = ListedEdges::Pieces(vec![edges], weights);
-    Ok(list)
 }
 
 /// One of the user's graphs.

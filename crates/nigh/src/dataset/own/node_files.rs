@@ -1,15 +1,17 @@
 //! Reading files of nodes: lists of ids, features and labels.
 
+use super::arrays::{self, FEATURE_ARRAYS, LABEL_ARRAYS, MatrixArray};
+use super::json_rows;
 use crate::dataset::Features;
-use crate::dataset::ids::whole_number;
+use crate::dataset::ids::{whole_float, whole_number};
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, SparseMatrix};
-use nigh_formats::matrix_market::{self, SparseEntries};
+use nigh_formats::matrix_market;
 use nigh_formats::npy::{self, NpyArray, NpzArchive};
 use nigh_formats::table::TableReader;
 use nigh_formats::{Format, Texts, scipy};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Which column of a table of nodes is what: by the name in its header, or counted from one.
@@ -114,11 +116,15 @@ fn open(
         }
         let is_number = |field: &String| field.parse::<f32>().is_ok();
         let is_one_of = |words: &[&str], field: &String| words.contains(&field.to_lowercase().as_str());
-        let worded = is_one_of(ID_WORDS, &first[0]) || first.iter().any(|field| is_one_of(SURE_ID_WORDS, field));
-        let words = first.len() > 1 && !first[1..].iter().any(is_number);
-        let over_numbers = second.is_some_and(|second| second.len() > 1 && second[1..].iter().all(is_number));
-        let over_node = !is_number(&first[0]) && second.is_some_and(|second| is_node(&second[0]));
-        !is_node(&first[0]) && (worded || words && (over_numbers || over_node))
+        let counted = columns.id.as_ref().and_then(|id| id.parse().ok()).filter(|id| (1..=first.len()).contains(id));
+        let id = counted.map_or(0, |id: usize| id - 1);
+        let mut others = (0..first.len()).filter(|&at| at != id);
+        let worded = is_one_of(ID_WORDS, &first[id]) || first.iter().any(|field| is_one_of(SURE_ID_WORDS, field));
+        let words = first.len() > 1 && !others.clone().any(|at| is_number(&first[at]));
+        let second = second.filter(|second| second.len() == first.len());
+        let over_numbers = second.is_some_and(|second| first.len() > 1 && others.all(|at| is_number(&second[at])));
+        let over_node = !is_number(&first[id]) && second.is_some_and(|second| is_node(&second[id]));
+        !is_node(&first[id]) && (worded || words && (over_numbers || over_node))
     })?;
     let id = match &columns.id {
         Some(name) => table.find(name)?,
@@ -155,26 +161,23 @@ pub(crate) fn read_features(
     columns: &NodeColumns,
     is_node: &dyn Fn(&str) -> bool,
 ) -> Result<NodeRows<Features>> {
-    let matrix = |matrix: SparseEntries| -> Result<Features> {
-        let mut by_row = vec![Vec::new(); matrix.rows];
-        for (at, [row, column]) in matrix.entries.into_iter().enumerate() {
-            by_row[row as usize].push((column, matrix.values.as_ref().map_or(1.0, |values| values[at])));
-        }
-        sparse(path, by_row, matrix.cols)
-    };
     match Format::of(path)? {
         Format::Npy => array_rows(path, dense(npy::open(path)?)?, None),
-        Format::MatrixMarket => array_rows(path, matrix(matrix_market::open(path)?.spread())?, None),
+        Format::MatrixMarket => array_rows(path, MatrixArray::Sparse(matrix_market::open(path)?).features(path)?, None),
         Format::Npz => {
             let mut archive = NpzArchive::open(path)?;
             if scipy::is_sparse(&archive) {
-                return array_rows(path, matrix(scipy::read(&mut archive)?)?, None);
+                return array_rows(path, MatrixArray::Sparse(scipy::read(&mut archive)?).features(path)?, None);
             }
-            let names = ["features", "feature", "x", "feat", "attr", "embedding", "vectors"];
-            let (array, ids) = member(&mut archive, &names, 2)?;
+            if let Some(matrix) = arrays::npz_sparse_features(&mut archive)? {
+                return array_rows(path, matrix.features(path)?, None);
+            }
+            let (array, ids) = member(&mut archive, FEATURE_ARRAYS, 2)?;
             array_rows(path, dense(array)?, ids)
         }
-        Format::Json => Err(Error::file(path, "is JSON; expected features as a table or an array")),
+        Format::Matlab => array_rows(path, arrays::matlab_matrix(path, FEATURE_ARRAYS)?.features(path)?, None),
+        Format::Json => json_rows::read_features(path),
+        Format::Xml | Format::Metis => Err(Error::file(path, "is a graph; expected features as a table or an array")),
         Format::Text | Format::Columnar => table_features(path, columns, is_node),
     }
 }
@@ -190,6 +193,26 @@ fn array_rows<T: RowCount>(path: &Path, rows: T, ids: Option<Texts>) -> Result<N
     let source = RowSource::Array(path.to_path_buf());
     let (columns, notes) = (Vec::new(), Vec::new());
     Ok(NodeRows { source, ids, graphs: None, len, rows, columns, gaps: false, notes })
+}
+
+/// Labels as whole numbers, if all are and some are written as `1.0`.
+fn whole_labels(labels: &Texts) -> Option<Texts> {
+    if !labels.iter().any(|label| whole_float(label).is_some()) {
+        return None;
+    }
+    let whole = |label: &str| match label {
+        "" => Some(String::new()),
+        label => whole_number(label.as_bytes()).or_else(|| whole_float(label)).map(|number| number.to_string()),
+    };
+    labels.iter().map(whole).collect::<Option<Vec<String>>>().map(|labels| labels.iter().collect())
+}
+
+/// The names of the columns of an id and of a label in a header that says so without doubt.
+pub(super) fn id_and_label(header: &[String]) -> Option<[&String; 2]> {
+    let find = |words: &[&str]| header.iter().find(|word| words.contains(&word.to_lowercase().as_str()));
+    // The target of an edge is no label.
+    let label = find(&["label", "labels", "class", "category", "group"])?;
+    Some([find(SURE_ID_WORDS)?, label])
 }
 
 /// Something with a number of rows.
@@ -247,7 +270,7 @@ fn dense(array: NpyArray) -> Result<Features> {
 }
 
 /// Rows of `(column, value)` in any order.
-fn sparse(path: &Path, mut rows: Vec<Vec<(u32, f32)>>, cols: usize) -> Result<Features> {
+pub(super) fn sparse(path: &Path, mut rows: Vec<Vec<(u32, f32)>>, cols: usize) -> Result<Features> {
     for (at, row) in rows.iter_mut().enumerate() {
         row.sort_unstable_by_key(|entry| entry.0);
         if let Some(twice) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -287,14 +310,32 @@ fn table_features(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str) -> 
         Some(header) if width == rest.len() => rest.iter().map(|&at| header[at].clone()).collect(),
         _ => Vec::new(),
     };
-    let rows = Features::from_matrix(Matrix::from_data(len, width, std::mem::take(&mut read.numbers)));
-    let mut names = read.names.into_iter();
-    let (ids, graphs) = (names.next(), graph.and_then(|_| names.next()));
+    let values = std::mem::take(&mut read.numbers);
     if len == 0 {
         return Err(Error::file(path, NO_FEATURES));
     }
+    if let [only] = rest[..]
+        && table.worded(SURE_ID_WORDS).is_none()
+        && are_edges(&read.names[0], &values, is_node)
+    {
+        let problem = format!(
+            "columns {} and {} both have ids, like edges: are the graph and its features swapped?",
+            id + 1,
+            only + 1
+        );
+        return Err(table.first_error(problem).into());
+    }
+    let rows = Features::from_matrix(Matrix::from_data(len, width, values));
+    let mut names = read.names.into_iter();
+    let (ids, graphs) = (names.next(), graph.and_then(|_| names.next()));
     let source = RowSource::Table(table, read.places);
     Ok(NodeRows { source, ids, graphs, len, rows, columns, gaps: false, notes })
+}
+
+/// Whether ids repeat, and the only number beside each is the id of a node as well.
+fn are_edges(ids: &Texts, values: &[f32], is_node: &dyn Fn(&str) -> bool) -> bool {
+    // Most features fail at the first value.
+    values.iter().all(|value| is_node(&value.to_string())) && ids.iter().collect::<HashSet<&str>>().len() < ids.len()
 }
 
 /// The columns that are neither id nor graph, and a remark on those without a name.
@@ -323,8 +364,45 @@ fn triples(
     if read.places.is_empty() {
         return Err(Error::file(&table.path, "no rows; expected lines of an id, a feature and its value"));
     }
+    let (places, width, columns) = column_places(&table.path, read.names[1].iter())?;
+    // A row for each node, or for each node of each graph.
+    let mut keys: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut rows: Vec<Vec<(u32, f32)>> = Vec::new();
+    let mut firsts = Vec::new();
+    for (at, &value) in read.numbers.iter().enumerate() {
+        let key = (&read.names[0][at], read.names.get(2).map_or("", |graphs| &graphs[at]));
+        let row = *keys.entry(key).or_insert_with(|| {
+            rows.push(Vec::new());
+            firsts.push(at);
+            rows.len() - 1
+        });
+        rows[row].push((places[at] as u32, value));
+    }
+    for (row, &first) in rows.iter_mut().zip(&firsts) {
+        row.sort_unstable_by_key(|entry| entry.0);
+        if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            let node = &read.names[0][first];
+            return Err(table
+                .error(read.places[first], format!("node `{node}` has two values for one feature"))
+                .into());
+        }
+    }
+    let ids = firsts.iter().map(|&at| &read.names[0][at]).collect();
+    let graphs = read.names.get(2).map(|graphs| firsts.iter().map(|&at| &graphs[at]).collect());
+    let places_of_rows = firsts.iter().map(|&at| read.places[at]).collect();
+    notes.push(format!("features are sparse: {} values of {width} features", read.numbers.len()));
+    let rows = sparse(&table.path, rows, width)?;
+    let (len, source) = (rows.rows(), RowSource::Table(table, places_of_rows));
+    Ok(NodeRows { source, ids: Some(ids), graphs, len, rows, columns, gaps: true, notes })
+}
+
+/// The column of each feature that is named, the number of columns, and their names unless they are numbers from zero.
+pub(super) fn column_places<'a>(
+    path: &Path,
+    named: impl Iterator<Item = &'a str>,
+) -> Result<(Vec<usize>, usize, Vec<String>)> {
     let mut features = Interner::default();
-    let of_values: Vec<u32> = read.names[1].iter().map(|name| features.number(name)).collect();
+    let of_values: Vec<u32> = named.map(|name| features.number(name)).collect();
     let numbers: Option<Vec<usize>> = features.names().iter().map(column_number).collect();
     let mut sorted: Vec<u32> = (0..features.len() as u32).collect();
     sorted.sort_unstable_by_key(|&at| &features.names()[at as usize]);
@@ -342,37 +420,9 @@ fn triples(
     };
     if width > MAX_FEATURES {
         let problem = format!("{width} features, if numbered from zero; expected at most {MAX_FEATURES}");
-        return Err(Error::file(&table.path, problem));
+        return Err(Error::file(path, problem));
     }
-    // A row for each node, or for each node of each graph.
-    let mut keys: HashMap<(&str, &str), usize> = HashMap::new();
-    let mut rows: Vec<Vec<(u32, f32)>> = Vec::new();
-    let mut firsts = Vec::new();
-    for (at, &value) in read.numbers.iter().enumerate() {
-        let key = (&read.names[0][at], read.names.get(2).map_or("", |graphs| &graphs[at]));
-        let row = *keys.entry(key).or_insert_with(|| {
-            rows.push(Vec::new());
-            firsts.push(at);
-            rows.len() - 1
-        });
-        rows[row].push((places[of_values[at] as usize] as u32, value));
-    }
-    for (row, &first) in rows.iter_mut().zip(&firsts) {
-        row.sort_unstable_by_key(|entry| entry.0);
-        if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            let node = &read.names[0][first];
-            return Err(table
-                .error(read.places[first], format!("node `{node}` has two values for one feature"))
-                .into());
-        }
-    }
-    let ids = firsts.iter().map(|&at| &read.names[0][at]).collect();
-    let graphs = read.names.get(2).map(|graphs| firsts.iter().map(|&at| &graphs[at]).collect());
-    let places = firsts.iter().map(|&at| read.places[at]).collect();
-    notes.push(format!("features are sparse: {} values of {width} features", read.numbers.len()));
-    let rows = sparse(&table.path, rows, width)?;
-    let (len, source) = (rows.rows(), RowSource::Table(table, places));
-    Ok(NodeRows { source, ids: Some(ids), graphs, len, rows, columns, gaps: true, notes })
+    Ok((of_values.into_iter().map(|feature| places[feature as usize]).collect(), width, columns))
 }
 
 fn column_number(name: &str) -> Option<usize> {
@@ -386,20 +436,17 @@ pub(crate) fn read_labels(
     columns: &NodeColumns,
     is_node: &dyn Fn(&str) -> bool,
 ) -> Result<NodeRows<Texts>> {
-    let words = |array: NpyArray| -> Result<Texts> {
-        if array.shape().len() != 1 {
-            return Err(array.error(format!("has the shape {:?}; expected one label per node", array.shape())).into());
-        }
-        let labels = array.texts()?;
-        Ok(labels.iter().map(|label| if label.starts_with('-') { "" } else { label }).collect())
-    };
     match Format::of(path)? {
-        Format::Npy => return array_rows(path, words(npy::open(path)?)?, None),
+        Format::Npy => return array_rows(path, arrays::npy_labels(path, &npy::open(path)?)?, None),
         Format::Npz => {
-            let (array, ids) = member(&mut NpzArchive::open(path)?, LABEL_WORDS, 1)?;
-            return array_rows(path, words(array)?, ids);
+            let chosen = columns.label.as_deref().map(|label| [label]);
+            let names = chosen.as_ref().map_or(LABEL_ARRAYS, |chosen| &chosen[..]);
+            let (array, ids) = member(&mut NpzArchive::open(path)?, names, 1)?;
+            return array_rows(path, arrays::npy_labels(path, &array)?, ids);
         }
-        Format::MatrixMarket | Format::Json => {
+        Format::Matlab => return array_rows(path, arrays::matlab_labels(path)?, None),
+        Format::Json => return json_rows::read_labels(path),
+        Format::MatrixMarket | Format::Xml | Format::Metis => {
             return Err(Error::file(path, "is no table of labels; expected lines of an id and its label, or an array"));
         }
         Format::Text | Format::Columnar => {}
@@ -429,7 +476,11 @@ pub(crate) fn read_labels(
         notes.push(format!("{without} {rows} of {} {have} no label", path.display()));
     }
     let mut names = read.names.into_iter();
-    let (ids, rows, graphs) = (names.next(), names.next().unwrap_or_default(), names.next());
+    let (ids, mut rows, graphs) = (names.next(), names.next().unwrap_or_default(), names.next());
+    if let Some(whole) = whole_labels(&rows) {
+        rows = whole;
+        notes.push(format!("labels such as `1.0` in {} were read as whole numbers", path.display()));
+    }
     let (len, source) = (read.places.len(), RowSource::Table(table, read.places));
     Ok(NodeRows { source, ids, graphs, len, rows, columns: Vec::new(), gaps: true, notes })
 }

@@ -1,81 +1,41 @@
 //! Node-link JSON, the form in which networkx writes a graph: a list of nodes and a list of links between them.
 
-use crate::dataset::interner::Interner;
+use super::edge_list::WeightColumn;
+use super::links::Links;
 use crate::error::{Error, Result};
-use nigh_formats::{Texts, compressed};
+use nigh_formats::compressed;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::io::BufReader;
 use std::path::Path;
 
-/// The content of a file.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct NodeLink {
-    /// In the order of the list, also those without a link.
-    pub ids: Texts,
-    pub directed: bool,
-    pub edges: Vec<[u32; 2]>,
-    pub weights: Option<Vec<f32>>,
-}
-
 /// Reads a graph; `weight` names the attribute of links that is one, `weight` by default. Everything else is
 /// skipped.
-pub(crate) fn read(path: &Path, weight: Option<&str>) -> Result<NodeLink> {
+pub(crate) fn read(path: &Path, weight: &WeightColumn) -> Result<Links> {
     let source = BufReader::with_capacity(1 << 18, compressed::open(path)?);
     let mut json = serde_json::Deserializer::from_reader(source);
-    let document = Document { weight: weight.unwrap_or("weight") };
+    let document = Document { weight: weight.attribute() };
     let read = document.deserialize(&mut json).and_then(|read| json.end().map(|()| read));
     let (nodes, links, directed) = read.map_err(|error| Error::line(path, error.line().max(1), error.to_string()))?;
-    let mut ids = Interner::default();
-    for (at, id) in nodes.iter().enumerate() {
-        if ids.number(id) as usize != at {
-            return Err(Error::file(path, format!("node `{id}` is listed twice")));
-        }
-    }
-    let mut read = NodeLink { directed, ..NodeLink::default() };
-    for (at, [source, target]) in links.ends.iter().enumerate() {
-        let number = |id: &str| {
-            let unknown = || Error::file(path, format!("link {at} names node `{id}`, which is not listed"));
-            ids.find(id).ok_or_else(unknown)
-        };
-        read.edges.push([number(source)?, number(target)?]);
-    }
-    match links.weights.iter().position(Option::is_none) {
-        Some(at) if weight.is_some() || links.weights.iter().any(Option::is_some) => {
-            let name = weight.unwrap_or("weight");
-            return Err(Error::file(path, format!("link {at} has no `{name}`, which others have or should have")));
-        }
-        Some(_) => {}
-        None => {
-            let weights: Vec<f32> = links.weights.into_iter().flatten().map(|weight| weight as f32).collect();
-            if let Some(at) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
-                let problem = format!("link {at} has weight {}; a weight must be a positive number", weights[at]);
-                return Err(Error::file(path, problem));
-            }
-            read.weights = Some(weights).filter(|weights| !weights.is_empty());
-        }
-    }
-    if read.edges.is_empty() {
-        return Err(Error::file(path, "no links; expected `links` or `edges` between nodes"));
-    }
-    read.ids = ids.into_names();
-    Ok(read)
+    let ends = links.ends.iter().map(|ends| ends.each_ref().map(String::as_str));
+    let links = Links::new(path, nodes.iter().map(String::as_str), ends, links.weights, weight)?;
+    Ok(Links { directed, ..links })
 }
 
 /// The list of links.
 #[derive(Default)]
-struct ListedLinks {
+struct NamedLinks {
     ends: Vec<[String; 2]>,
     weights: Vec<Option<f64>>,
 }
 
 /// The document.
 struct Document<'a> {
-    weight: &'a str,
+    weight: Option<&'a str>,
 }
 
 impl<'de> DeserializeSeed<'de> for Document<'_> {
-    type Value = (Vec<String>, ListedLinks, bool);
+    type Value = (Vec<String>, NamedLinks, bool);
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -83,7 +43,7 @@ impl<'de> DeserializeSeed<'de> for Document<'_> {
 }
 
 impl<'de> Visitor<'de> for Document<'_> {
-    type Value = (Vec<String>, ListedLinks, bool);
+    type Value = (Vec<String>, NamedLinks, bool);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object with `nodes` and `links`")
@@ -108,7 +68,7 @@ impl<'de> Visitor<'de> for Document<'_> {
             }
         }
         let nodes = nodes.ok_or_else(|| A::Error::missing_field("nodes"))?;
-        let mut all = ListedLinks::default();
+        let mut all = NamedLinks::default();
         for (ends, weight) in links.ok_or_else(|| A::Error::missing_field("links"))? {
             all.ends.push(ends);
             all.weights.push(weight);
@@ -178,7 +138,7 @@ impl<'de> Visitor<'de> for NodeObject {
 /// An object with two ends and perhaps a weight of this name.
 #[derive(Clone, Copy)]
 struct LinkObject<'a> {
-    weight: &'a str,
+    weight: Option<&'a str>,
 }
 
 impl<'de> DeserializeSeed<'de> for LinkObject<'_> {
@@ -202,7 +162,7 @@ impl<'de> Visitor<'de> for LinkObject<'_> {
             match key.as_str() {
                 "source" => source = Some(map.next_value_seed(IdValue)?),
                 "target" => target = Some(map.next_value_seed(IdValue)?),
-                key if key == self.weight => weight = Some(map.next_value()?),
+                key if Some(key) == self.weight => weight = Some(map.next_value()?),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -252,25 +212,26 @@ mod tests {
         "nodes": [{"id": "b", "size": 3}, {"colour": null, "id": 7}, {"id": "alone"}],
         "links": [{"source": "b", "target": 7, "weight": 2, "cost": 0.5}, {"target": "b", "source": 7, "weight": 1.5, "cost": 1}]}"#;
 
-    fn read_text(text: &[u8], weight: Option<&str>) -> Result<NodeLink> {
+    fn read_text(text: &[u8], weight: &str) -> Result<Links> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.json");
         std::fs::write(&path, text).unwrap();
-        read(&path, weight)
+        read(&path, &if weight.is_empty() { WeightColumn::Auto } else { weight.into() })
     }
 
     fn message(text: &str) -> String {
-        read_text(text.as_bytes(), None).unwrap_err().to_string().split_once("x.json").unwrap().1.to_string()
+        read_text(text.as_bytes(), "").unwrap_err().to_string().split_once("x.json").unwrap().1.to_string()
     }
 
     #[test]
     fn nodes_keep_their_order_and_links_their_weights() {
-        let read = read_text(GRAPH.as_bytes(), None).unwrap();
+        let read = read_text(GRAPH.as_bytes(), "").unwrap();
         assert_eq!((read.ids.iter().collect::<Vec<_>>(), read.directed), (vec!["b", "7", "alone"], true));
         assert_eq!((read.edges, read.weights), (vec![[0, 1], [1, 0]], Some(vec![2.0, 1.5])));
-        assert_eq!(read_text(GRAPH.as_bytes(), Some("cost")).unwrap().weights, Some(vec![0.5, 1.0]));
+        assert_eq!(read_text(GRAPH.as_bytes(), "cost").unwrap().weights, Some(vec![0.5, 1.0]));
+        assert_eq!(read_text(GRAPH.as_bytes(), "none").unwrap().weights, None);
         let newer = GRAPH.replace("links", "edges").replace("\"weight\"", "\"w\"");
-        assert_eq!(read_text(newer.as_bytes(), None).unwrap().weights, None);
+        assert_eq!(read_text(newer.as_bytes(), "").unwrap().weights, None);
     }
 
     #[test]
@@ -305,7 +266,7 @@ mod tests {
 
         #[test]
         fn no_damage_makes_it_panic(changes in prop::collection::vec((any::<usize>(), any::<u8>()), 0..4), cut in 0usize..300) {
-            let _ = read_text(&damaged(GRAPH.as_bytes().to_vec(), &changes, cut), None);
+            let _ = read_text(&damaged(GRAPH.as_bytes().to_vec(), &changes, cut), "");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The nodes of a user's graphs: which row of a file belongs to which node, by id or by order.
 
-use super::edge_list::numbered;
+use super::edge_list::ascending;
 use super::node_files::NodeRows;
+use crate::dataset::ids::whole_float;
 use crate::dataset::interner::Interner;
 use crate::dataset::{Features, Ids};
 use crate::error::{Error, Result};
@@ -18,12 +19,14 @@ pub(crate) struct Nodes {
     listed: Vec<usize>,
     /// The graph and the node of every row that has no id, if a list of nodes says so.
     order: Option<Vec<(usize, u32)>>,
+    /// Remarks on ids that were written in another way.
+    pub notes: Vec<String>,
 }
 
 impl Nodes {
     pub fn new(ids: Vec<Ids>, graphs: Option<Texts>) -> Nodes {
         let listed = ids.iter().map(Ids::len).collect();
-        Nodes { ids, graphs, listed, order: None }
+        Nodes { ids, graphs, listed, order: None, notes: Vec::new() }
     }
 
     /// How many nodes were added.
@@ -94,6 +97,7 @@ impl Nodes {
         let mut added: Vec<Interner> = self.ids.iter().map(|_| Interner::default()).collect();
         let lookups: Vec<_> = self.ids.iter().map(Ids::lookup).collect();
         let graphs: HashMap<&str, usize> = self.graphs.iter().flat_map(|graphs| graphs.iter().zip(0..)).collect();
+        let mut respelled = None;
         for (row, id) in ids.iter().enumerate() {
             let wrong = |problem: String| rows.source.error(row, problem);
             let graph = match (&rows.graphs, &lookups[..]) {
@@ -113,24 +117,43 @@ impl Nodes {
             };
             let unknown = || wrong(format!("node `{id}` is not in the graph"));
             let graph = graph.ok_or_else(unknown)?;
+            // `7.0` among integers is `7`, also where it is new.
+            let integer = whole_float(id).filter(|_| !matches!(self.ids[graph], Ids::Names(_)));
+            let integer = integer.map(|number| number.to_string());
             let node = match lookups[graph].find(id) {
                 Some(node) => node,
                 None if add => {
-                    let node = self.ids[graph].len() as u32 + added[graph].number(id);
+                    let node = self.ids[graph].len() as u32 + added[graph].number(integer.as_deref().unwrap_or(id));
                     found[graph].resize(self.ids[graph].len() + added[graph].len(), None);
                     node
                 }
                 None => return Err(unknown()),
             };
+            let known = self.ids[graph].len() > node as usize;
+            if integer.is_some()
+                || (known && matches!(&self.ids[graph], Ids::Names(names) if &names[node as usize] != id))
+            {
+                respelled.get_or_insert_with(|| {
+                    let name = match known {
+                        true => self.ids[graph].name(node as usize).into_owned(),
+                        false => integer.unwrap_or_default(),
+                    };
+                    format!(
+                        "`{id}` in {} is node `{name}`, and so are other ids with or without `.0`",
+                        rows.source.path().display()
+                    )
+                });
+            }
             if let Some(first) = found[graph][node as usize].replace(row as u32) {
                 return Err(wrong(format!("node `{id}` has a row already, {}", rows.source.place(first as usize))));
             }
         }
         drop(lookups);
+        self.notes.extend(respelled);
         for ((ids, found), added) in self.ids.iter_mut().zip(&mut found).zip(added) {
             if added.len() > 0 {
                 // In ascending order as well, so that the order of rows is of no consequence.
-                let (added, order) = numbered(added.into_names());
+                let (added, order) = ascending(added.into_names());
                 if let Some(order) = order {
                     let rows = found.split_off(ids.len());
                     found.resize(ids.len() + rows.len(), None);
@@ -161,6 +184,27 @@ impl Nodes {
         Ok(of_nodes.into_iter().map(select).collect())
     }
 }
+
+/// A remark on labels that look like numbers to predict: nearly every node has another. An error, unless the user chose them:
+/// a training would take its time and then report the accuracy of a guess.
+pub(crate) fn question_labels(rows: &NodeRows<Texts>, classes: &[String], chosen: bool) -> Result<Option<String>> {
+    let labelled = rows.rows.iter().filter(|label| !label.is_empty()).count();
+    let are_numbers = classes.iter().all(|class| class.parse::<f64>().is_ok());
+    // Fewer than four nodes of a class can't be divided into training, validation and test.
+    if !are_numbers || classes.len() < MANY_CLASSES || 4 * classes.len() <= labelled {
+        return Ok(None);
+    }
+    let question = format!("{} classes for {labelled} nodes: is this a number to predict?", classes.len());
+    if chosen {
+        return Ok(Some(format!("{}: {question}", rows.path().display())));
+    }
+    let problem = format!("{question} Labels are classes; if these are, name their column");
+    let problem = nigh_formats::Error::file(rows.path(), problem);
+    Err(Error::UnclearColumns { problem: Box::new(problem), columns: &["label"] })
+}
+
+/// Small graphs may have as many classes as they like.
+const MANY_CLASSES: usize = 20;
 
 /// Classes in order, by value if they are numbers, and the class of each label.
 pub(crate) fn classes(labels: &Texts) -> (Vec<String>, Vec<Option<u32>>) {

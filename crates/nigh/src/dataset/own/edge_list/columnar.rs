@@ -26,7 +26,7 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeLi
         let wrong = |at: usize, found: &str, expected: &str| {
             Error::file(path, format!("column `{}` holds {found}; expected {expected}", header[wanted[at]]))
         };
-        let mut read = read.into_iter();
+        let mut read = read.into_iter().map(ColumnValues::with_whole_numbers);
         let mut next = || read.next().expect("a column for each that was wanted");
         match (next(), next()) {
             (ColumnValues::Integers(source), ColumnValues::Integers(target)) if names.len() == 0 => {
@@ -76,11 +76,12 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeLi
         all_weights = if all_weights.is_empty() { all_weights } else { vec![all_weights.concat()] };
         of_edges = if of_edges.is_empty() { of_edges } else { vec![of_edges.concat()] };
     } else {
-        let (ids, order) = numbered(names.into_names());
-        if let Some(order) = order {
+        let numbered = numbered(path, names.into_names())?;
+        if let Some(order) = numbered.order {
             pieces.par_iter_mut().flatten().flatten().for_each(|end| *end = order[*end as usize]);
         }
-        list.ids = ids;
+        list.ids = numbered.ids;
+        list.notes.extend(numbered.note);
     }
     list.graphs = layout.graph.map(|_| sorted_graphs(graph_names.into_names(), of_edges));
     list.edges = ListedEdges::Pieces(pieces, all_weights);
@@ -91,7 +92,7 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeLi
 }
 
 /// Ids in ascending order, and edges between their numbers.
-fn numbered_integers(edges: Vec<[i64; 2]>) -> (Ids, Vec<[u32; 2]>) {
+pub(crate) fn numbered_integers(edges: Vec<[i64; 2]>) -> (Ids, Vec<[u32; 2]>) {
     let mut ids = edges.as_flattened().to_vec();
     ids.par_sort_unstable();
     ids.dedup();

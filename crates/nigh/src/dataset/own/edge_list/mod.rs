@@ -1,22 +1,26 @@
 //! Edge lists: two columns of ids, and perhaps of weights and of graphs.
 
+mod adjacency_list;
 mod columnar;
 mod layout;
+mod shape;
 
-pub(crate) use self::columnar::read_columnar;
-pub use self::layout::EdgeColumns;
+pub(crate) use self::columnar::{numbered_integers, read_columnar};
+pub use self::layout::{EdgeColumns, WeightColumn};
 use self::layout::{EdgeLayout, TablePlace, is_header};
-use crate::dataset::ids::{Ids, whole_number};
+use crate::dataset::ids::{Ids, whole_float, whole_number};
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Edges, Graph, build, build_mentioned, span};
 use nigh_formats::Texts;
-use nigh_formats::table::header_note;
+use nigh_formats::table::{TableReader, header_note};
 use nigh_formats::text_table::{
-    BadLine, BlockResult, LineBlock, ParsedLine, Separator, TextTable, comments_note, line_text,
+    BadLine, BlockResult, LineBlock, ParsedLine, Separator, TextTable, attribute, attributes_start, comments_note,
+    line_text,
 };
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -56,7 +60,7 @@ impl EdgeList {
     /// Puts names that were added in their places.
     fn sort_names(&mut self) {
         let Ids::Names(names) = std::mem::take(&mut self.ids) else { unreachable!("names were added") };
-        let (ids, order) = numbered(names);
+        let (ids, order) = ascending(names);
         self.ids = ids;
         if let Some(order) = order {
             self.edges.renumber(&order);
@@ -110,6 +114,9 @@ impl ListedEdges {
     }
 }
 
+/// So many first lines show what a file is.
+const SAMPLE: usize = 1000;
+
 /// Reads an edge list.
 pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
     let text = TextTable::open(path)?;
@@ -118,16 +125,32 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
     let first_fields = text.fields(first)?;
     let second = text.head.get(1).map(|line| text.fields(line)).transpose()?;
     let header = is_header(&first_fields, second.as_deref(), columns).then_some(&first_fields[..]);
+    let skip = usize::from(header.is_some());
+    let sample: Vec<Vec<String>> = text.sample(SAMPLE)?.into_iter().skip(skip).collect();
+    let dictionary = attributes_start(&first.text).map(|start| first.text[start..].trim());
+    let is_free = *columns == EdgeColumns { weight: WeightColumn::None, ..EdgeColumns::default() }
+        || *columns == EdgeColumns::default();
+    if is_free && header.is_none() && dictionary.is_none() && adjacency_list::is_adjacency_list(path, &sample) {
+        return adjacency_list::read(&text);
+    }
     let width = first_fields.len();
     if width < 2 {
         let problem = format!("`{}` is one column; an edge needs two ids", first.text.trim());
         return Err(Error::line(path, first.number, problem));
     }
     let place = TablePlace { path, line: Some(first.number) };
-    let (layout, remarks) = EdgeLayout::new(place, columns, header, width)?;
-    let skip = usize::from(header.is_some());
-    let sample = second.as_ref().filter(|_| header.is_some()).unwrap_or(&first_fields);
-    let end = |column: usize| sample.get(column).is_some_and(|id| whole_number(id.as_bytes()).is_some());
+    let (layout, remarks) = match dictionary.filter(|_| header.is_none()) {
+        Some(dictionary) => EdgeLayout::with_attributes(path, columns, dictionary)
+            .map_err(|problem| Error::line(path, first.number, problem))?,
+        None => EdgeLayout::new(place, columns, header, width).map_err(|error| shape::explained(error, &sample))?,
+    };
+    let first_ids = match &layout.attributes {
+        Some(_) => None,
+        None => sample.first(),
+    };
+    let end = |column: usize| {
+        first_ids.and_then(|ids| ids.get(column)).is_some_and(|id| whole_number(id.as_bytes()).is_some())
+    };
     let mut list = match end(layout.source) && end(layout.target) && layout.graph.is_none() {
         true => read_integers(&text, &layout, skip)?,
         false => None,
@@ -152,6 +175,8 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
         None => {}
     }
     list.notes.extend(remarks);
+    list.notes.extend(text.notes());
+    list.notes.extend(shape::labels_note(path, &layout, &sample));
     Ok(list)
 }
 
@@ -243,12 +268,12 @@ fn merged(names: Vec<SeenNames>) -> (Texts, Vec<Vec<u32>>) {
 /// Reads ids that are small integers, which are their own numbers. `None` if some are not.
 fn read_integers(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<Option<EdgeList>> {
     let other = AtomicBool::new(false);
-    let weighted = layout.weight.is_some();
+    let weighted = layout.is_weighted();
     let read = text.blocks(
         skip,
         || Edges::new(weighted),
         |edges, block| {
-            let all = integers(edges, block, layout, text.separator)?;
+            let all = integers(edges, block, layout, text)?;
             all.ok_or_else(|| {
                 other.store(true, Ordering::Relaxed);
                 BadLine::new(0, "not whole numbers")
@@ -273,28 +298,28 @@ fn read_integers(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<O
 /// Reads ids of any kind.
 fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<EdgeList> {
     let (workers, pieces) =
-        text.blocks(skip, EdgeWorker::default, |worker, block| named_piece(worker, block, layout, text.separator))?;
+        text.blocks(skip, EdgeWorker::default, |worker, block| named_piece(worker, block, layout, text))?;
     let (nodes, graphs): (Vec<SeenNames>, Vec<SeenNames>) =
         workers.into_iter().map(|worker| (worker.nodes, worker.graphs)).unzip();
     let (names, places) = merged(nodes);
-    let (ids, order) = numbered(names);
+    let numbered = numbered(&text.path, names)?;
     let of_piece: Vec<usize> = pieces.iter().map(|piece| piece.worker).collect();
     let note = comments_note(&text.path, &pieces);
     let mut list = gathered(layout, pieces, graphs);
-    list.notes.extend(note);
-    let place = |name: u32| order.as_ref().map_or(name, |order| order[name as usize]);
+    list.notes.extend(note.into_iter().chain(numbered.note));
+    let place = |name: u32| numbered.order.as_ref().map_or(name, |order| order[name as usize]);
     let places: Vec<Vec<u32>> = places.into_iter().map(|places| places.into_iter().map(place).collect()).collect();
     if let ListedEdges::Pieces(pieces, _) = &mut list.edges {
         pieces.par_iter_mut().zip(of_piece).for_each(|(edges, worker)| {
             edges.iter_mut().flatten().for_each(|end| *end = places[worker][*end as usize]);
         });
     }
-    list.ids = ids;
+    list.ids = numbered.ids;
     Ok(list)
 }
 
 /// Ascending ids, and the number of each name if they were not in this order.
-pub(crate) fn numbered(names: Texts) -> (Ids, Option<Vec<u32>>) {
+pub(crate) fn ascending(names: Texts) -> (Ids, Option<Vec<u32>>) {
     let ids = Ids::from_texts(names);
     let mut sorted: Vec<u32> = (0..ids.len() as u32).collect();
     match &ids {
@@ -309,11 +334,48 @@ pub(crate) fn numbered(names: Texts) -> (Ids, Option<Vec<u32>>) {
 
 /// Graphs in ascending order of their names, and the number of one per edge.
 fn sorted_graphs(names: Texts, mut of_edges: Vec<Vec<u32>>) -> (Texts, Vec<Vec<u32>>) {
-    let (names, order) = numbered(names);
+    let (names, order) = ascending(names);
     if let Some(order) = order {
         of_edges.par_iter_mut().flatten().for_each(|graph| *graph = order[*graph as usize]);
     }
     (names.iter().collect(), of_edges)
+}
+
+/// Names as ids.
+#[derive(Debug)]
+pub(crate) struct Numbered {
+    pub ids: Ids,
+    /// The node of each name, where it is another than that of the same number.
+    pub order: Option<Vec<u32>>,
+    /// A remark on names that were read as numbers.
+    pub note: Option<String>,
+}
+
+/// Ascending ids. `7` and `7.0` are one node if all names are such numbers, and ambiguous if not.
+pub(crate) fn numbered(path: &Path, names: Texts) -> Result<Numbered> {
+    let integer = |name: &str| whole_number(name.as_bytes()).or_else(|| whole_float(name));
+    let float = names.iter().find(|name| whole_float(name).is_some());
+    let numbers: Option<Vec<i64>> = float.and_then(|_| names.iter().map(integer).collect());
+    let (Some(float), Some(numbers)) = (float, numbers) else {
+        let known: HashSet<&str> = float.iter().flat_map(|_| names.iter()).collect();
+        let twice = names.iter().find_map(|name| {
+            let number = whole_float(name)?.to_string();
+            known.contains(number.as_str()).then(|| format!("`{number}` and `{name}`"))
+        });
+        if let Some(twice) = twice {
+            let problem = format!("{twice} are ids beside names; if they are one node, write it in one way");
+            return Err(Error::file(path, problem));
+        }
+        let (ids, order) = ascending(names);
+        return Ok(Numbered { ids, order, note: None });
+    };
+    let note = Some(format!("ids such as `{float}` in {} were read as whole numbers", path.display()));
+    let mut ids = numbers.clone();
+    ids.par_sort_unstable();
+    ids.dedup();
+    let place = |number: &i64| ids.binary_search(number).expect("every number is listed") as u32;
+    let order = Some(numbers.par_iter().map(place).collect());
+    Ok(Numbered { ids: Ids::from_integers(ids), order, note })
 }
 
 fn gathered(layout: &EdgeLayout, pieces: Vec<BlockResult<EdgePiece>>, graphs: Vec<SeenNames>) -> EdgeList {
@@ -321,7 +383,7 @@ fn gathered(layout: &EdgeLayout, pieces: Vec<BlockResult<EdgePiece>>, graphs: Ve
     let (mut edges, mut weights, mut of_edges) = (Vec::new(), Vec::new(), Vec::new());
     for BlockResult { worker, result: piece, .. } in pieces {
         edges.push(piece.edges);
-        weights.extend(layout.weight.map(|_| piece.weights));
+        weights.extend(layout.is_weighted().then_some(piece.weights));
         of_edges.push(piece.graphs.iter().map(|&graph| places[worker][graph as usize]).collect());
     }
     let graphs = layout.graph.map(|_| sorted_graphs(names, of_edges));
@@ -333,7 +395,7 @@ fn integers(
     edges: &mut Edges,
     block: &LineBlock<'_>,
     layout: &EdgeLayout,
-    separator: Separator,
+    table: &TextTable,
 ) -> ParsedLine<Option<usize>> {
     let (content, skipped) = block.content();
     let plain = layout.is_plain();
@@ -344,7 +406,7 @@ fn integers(
     let mut fields = Vec::new();
     let (mut at, mut line, mut count) = (0, skipped, 0);
     while at < content.len() {
-        if plain && let Some((edge, weight, next)) = plain_line(content, at, separator, layout.weight.is_some()) {
+        if plain && let Some((edge, weight, next)) = plain_line(content, at, table.separator, layout.weight.is_some()) {
             add(edge, weight);
             (at, line, count) = (next, line + 1, count + 1);
             continue;
@@ -353,7 +415,7 @@ fn integers(
         let (text, number) = (line_text(&content[at..end], line), line);
         (at, line) = (end + 1, line + 1);
         if let Some(text) = text.transpose()? {
-            let row = EdgeRow::parse(text, number, layout, separator, &mut fields)?;
+            let row = EdgeRow::parse(text, number, layout, table, &mut fields)?;
             let id = |id: &str| whole_number(id.as_bytes()).filter(|id| (0..Edges::LIMIT as i64).contains(id));
             let (Some(source), Some(target)) = (id(&row.source), id(&row.target)) else { return Ok(None) };
             add([source as u32, target as u32], row.weight);
@@ -420,7 +482,7 @@ fn named_piece(
     worker: &mut EdgeWorker,
     block: &LineBlock<'_>,
     layout: &EdgeLayout,
-    separator: Separator,
+    table: &TextTable,
 ) -> ParsedLine<EdgePiece> {
     let plain = layout.is_plain() && layout.weight.is_none();
     let mut fields = Vec::new();
@@ -429,11 +491,11 @@ fn named_piece(
     piece.weights.clear();
     for line in block.lines() {
         let (number, text) = line?;
-        if plain && let Some(pair) = plain_pair(text, separator) {
+        if plain && let Some(pair) = plain_pair(text, table.separator) {
             ends.extend(pair.map(Cow::Borrowed));
             continue;
         }
-        let row = EdgeRow::parse(text, number, layout, separator, &mut fields)?;
+        let row = EdgeRow::parse(text, number, layout, table, &mut fields)?;
         ends.extend([row.source, row.target]);
         piece.weights.extend(row.weight);
         graphs.extend(row.graph);
@@ -489,11 +551,27 @@ impl<'a> EdgeRow<'a> {
         text: &'a str,
         line: usize,
         layout: &EdgeLayout,
-        separator: Separator,
+        table: &TextTable,
         fields: &mut Vec<Cow<'a, str>>,
     ) -> ParsedLine<EdgeRow<'a>> {
         let wrong = |problem: String| BadLine::new(line, problem);
-        separator.split(text, fields).map_err(wrong)?;
+        let mut columns = text;
+        let mut in_attributes = None;
+        if let Some(key) = &layout.attributes {
+            let start = attributes_start(text);
+            let start = start
+                .ok_or_else(|| wrong(format!("`{}` has no {{...}} at its end, as the lines above", text.trim())))?;
+            columns = text[..start].trim_end_matches([' ', '\t', ',', ';']);
+            in_attributes = match key {
+                None => None,
+                Some(key) => {
+                    let found = attribute(&text[start..], key).map_err(wrong)?;
+                    let missing = || wrong(format!("`{}` has no `{key}`, as the lines above", text[start..].trim()));
+                    Some(found.ok_or_else(missing)?)
+                }
+            };
+        }
+        table.split(columns, layout.width, fields).map_err(wrong)?;
         let (count, width) = (fields.len(), layout.width);
         if count < 2 {
             return Err(wrong(format!("`{}` is one column; an edge needs two ids", text.trim())));
@@ -506,38 +584,51 @@ impl<'a> EdgeRow<'a> {
             field => Ok(field),
         };
         let (source, target) = (take(layout.source)?, take(layout.target)?);
-        let weight = match layout.weight.map(&mut take).transpose()? {
-            None => None,
-            Some(text) => match text.parse::<f32>() {
-                Ok(weight) if weight.is_finite() && weight > 0.0 => Some(weight),
-                _ => return Err(wrong(format!("weight `{text}` is not a positive number"))),
-            },
+        let weight = match (layout.weight.map(&mut take).transpose()?, in_attributes) {
+            (None, None) => None,
+            (column, attribute) => {
+                let text = column.or(attribute.map(Cow::Borrowed)).unwrap_or_default();
+                match text.parse::<f32>() {
+                    Ok(weight) if weight.is_finite() && weight > 0.0 => Some(weight),
+                    _ => return Err(wrong(format!("weight `{text}` is not a positive number"))),
+                }
+            }
         };
         Ok(EdgeRow { source, target, weight, graph: layout.graph.map(take).transpose()? })
     }
 }
 
-/// Pairs of ids to be scored, with the line of each. `is_node` distinguishes an id from a header.
-pub fn read_pairs(path: &Path, is_node: impl Fn(&str) -> bool) -> Result<Vec<(usize, [String; 2])>> {
-    let text = TextTable::open(path)?;
-    let mut skip = 0;
-    if let Some(first) = text.head.first() {
-        let fields = text.fields(first)?;
-        let header = is_header(&fields, None, &EdgeColumns::default()) && !fields.iter().any(|field| is_node(field));
-        skip = usize::from(header);
-    }
-    let mut pairs = Vec::new();
-    text.each_line(skip, |number, fields| match fields {
-        [source, target, ..] => {
-            pairs.push((number, [source.to_string(), target.to_string()]));
-            Ok(())
-        }
-        _ => Err(Error::line(path, number, format!("`{}` is one column; a pair needs two ids", fields.join(" ")))),
+/// Pairs of ids to be scored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pairs {
+    /// The line, or row, of each pair, and its ids.
+    pub pairs: Vec<(usize, [String; 2])>,
+    /// Remarks on what was read.
+    pub notes: Vec<String>,
+}
+
+/// Reads pairs of ids to be scored from a table. `is_node` distinguishes an id from a header.
+pub fn read_pairs(path: &Path, is_node: impl Fn(&str) -> bool) -> Result<Pairs> {
+    let nothing = "no pairs; expected lines of two ids";
+    let columns = EdgeColumns::default();
+    let table = TableReader::open(path, nothing, |first, second| {
+        is_header(first, second, &columns) && !first.iter().any(|field| is_node(field))
     })?;
-    if pairs.is_empty() {
-        return Err(Error::file(path, "no pairs; expected lines of two ids"));
+    if table.width < 2 {
+        let only = table.read(&[0], &[])?.names[0].iter().next().unwrap_or_default().to_string();
+        return Err(table.first_error(format!("`{only}` is one column; a pair needs two ids")).into());
     }
-    Ok(pairs)
+    let ends = match table.header.as_deref().map(layout::named_ends) {
+        Some([Some(source), Some(target)]) if source != target => [source, target],
+        _ => [0, 1],
+    };
+    let mut read = table.read(&ends, &[])?;
+    if read.places.is_empty() {
+        return Err(Error::file(path, nothing));
+    }
+    let notes = table.header_note().into_iter().chain(std::mem::take(&mut read.notes)).collect();
+    let pair = |(at, &line): (usize, &usize)| (line, [0, 1].map(|end| read.names[end][at].to_string()));
+    Ok(Pairs { pairs: read.places.iter().enumerate().map(pair).collect(), notes })
 }
 
 #[cfg(test)]
@@ -611,9 +702,123 @@ mod tests {
 
     #[test]
     fn ids_may_hold_blanks_and_commas_where_the_separator_allows() {
-        let list = list("New York,\"Paris, France\",2.5\n");
+        let list = list("New York,\"Paris, France\"\n");
         assert_eq!(names(&list), ["New York", "Paris, France"]);
-        assert_eq!(weights(&list), [2.5]);
+    }
+
+    fn weighed(content: &str, weight: &str) -> Result<EdgeList> {
+        read_text(content.as_bytes(), &EdgeColumns { weight: weight.into(), ..EdgeColumns::default() })
+    }
+
+    #[test]
+    fn a_third_column_is_a_weight_only_if_it_is_said() {
+        let unused = list("a b 1600000000\nb c 1600000001\n");
+        assert!(weights(&unused).is_empty());
+        let note = unused.notes.iter().find(|note| note.contains("column 3 of")).unwrap();
+        assert!(note.ends_with("edges.txt has no name and is not used; it can be named as the weight"), "{note}");
+        for content in ["1 2 0.5\n2 3 2\n", "a,b,0.5\nb,c,2\n"] {
+            assert_eq!(weights(&weighed(content, "3").unwrap()), [0.5, 2.0]);
+            let none = weighed(content, "none").unwrap();
+            assert!(weights(&none).is_empty() && !none.notes.iter().any(|note| note.contains("weight")));
+        }
+        let named = "source,target,w\na,b,0.5\nb,c,2\n";
+        let used = list(named);
+        assert_eq!(weights(&used), [0.5, 2.0]);
+        assert_eq!(used.notes[1], "weights are in column `w`; they can be left out");
+        assert!(weights(&weighed(named, "none").unwrap()).is_empty());
+    }
+
+    #[test]
+    fn a_number_with_a_fraction_of_zero_is_the_same_node() {
+        for content in ["7 8\n7.0 9.0\n", "7.0 8\n9.00 7\n"] {
+            let found = list(content);
+            assert_eq!((&found.ids, &edges(&found)[..]), (&Ids::Integers(vec![7, 8, 9]), &[[0, 1], [0, 2]][..]));
+            assert!(found.notes[0].contains("` in ") && found.notes[0].ends_with("were read as whole numbers"));
+        }
+        // Beside names it is a name.
+        assert_eq!(names(&list("1.0 v2\nv2 1.5\n")), ["1.0", "v2", "1.5"]);
+        assert_eq!(
+            message(b"7 v2\nv2 7.0\n"),
+            ": `7` and `7.0` are ids beside names; if they are one node, write it in one way"
+        );
+    }
+
+    #[test]
+    fn dictionaries_of_networkx_have_weights_or_not() {
+        let bare = list("1 2 {}\n2 3 {}\n");
+        assert_eq!((edges(&bare), weights(&bare).len()), (vec![[0, 1], [1, 2]], 0));
+        assert!(!bare.notes.iter().any(|note| note.contains("weight")));
+        for content in
+            ["a b {'weight': 2, 'kind': 'x, y'}\nb c {'weight': 0.5}\n", "a,b,{'weight': 2}\nb,c,{'weight': 0.5}\n"]
+        {
+            let found = list(content);
+            assert_eq!((names(&found), weights(&found)), (vec!["a".into(), "b".into(), "c".into()], vec![2.0, 0.5]));
+            assert!(found.notes.iter().any(|note| note == "weights are `weight` of the edges; they can be left out"));
+            assert!(weights(&weighed(content, "none").unwrap()).is_empty());
+        }
+        let cost = "1 2 {'cost': 3}\n2 3 {'cost': 4}\n";
+        assert_eq!(weights(&weighed(cost, "cost").unwrap()), [3.0, 4.0]);
+        assert!(list(cost).notes[0].ends_with("are not used; one can be named as the weight"));
+        let wrong = |content: &str| message(content.as_bytes());
+        assert_eq!(wrong("1 2 {'weight': 1}\n2 3 {}\n"), ":2: `{}` has no `weight`, as the lines above");
+        assert_eq!(wrong("1 2 {}\n2 3\n"), ":2: `2 3` has no {...} at its end, as the lines above");
+        assert_eq!(wrong("1 2 {'weight': 'x'}\n"), ":1: weight `'x'` is not a positive number");
+        assert_eq!(wrong("1 2 {weight}\n"), ":1: `{weight}` is not a dictionary such as {'weight': 2}");
+    }
+
+    #[test]
+    fn separators_at_the_end_and_mixed_ones_are_read() {
+        for (content, what) in [
+            ("1,2,\n2,3,\n", "end with a separator"),
+            ("1,2\n2,3,\n", "end with a separator"),
+            ("a;b;\nb;c;\n", "end with a separator"),
+            ("1\t2\n2 3\n", "tabs and by blanks"),
+            ("1 2\n2\t3\n", "tabs and by blanks"),
+            ("a\tb\nb c\n", "tabs and by blanks"),
+        ] {
+            let found = list(content);
+            assert_eq!((edges(&found), found.ids.len()), (vec![[0, 1], [1, 2]], 3), "{content}");
+            assert!(found.notes.iter().any(|note| note.contains(what)), "{content}: {:?}", found.notes);
+        }
+    }
+
+    #[test]
+    fn labels_and_features_given_as_edges_are_recognised() {
+        assert_eq!(
+            message(b"id,label\n1,x\n2,y\n"),
+            ":1: columns `id` and `label` look like labels, not like edges; give them as labels, and a file of edges as the \
+             graph"
+        );
+        // Memberships are edges if it is said.
+        let columns = EdgeColumns { source: Some("id".into()), target: Some("group".into()), ..EdgeColumns::default() };
+        assert_eq!(edges(&read_text(b"id,group\n1,x\n2,y\n", &columns).unwrap()).len(), 2);
+        let labels: String = (0..50).map(|node| format!("{node} {}\n", node % 7)).collect();
+        let note = list(&labels).notes.pop().unwrap();
+        assert!(note.contains("the first 50 lines of") && note.contains("the second column has 7 values"), "{note}");
+        let ring: String = (0..50).map(|node| format!("{node} {}\n", (node + 1) % 50)).collect();
+        assert!(list(&ring).notes.is_empty());
+        let swapped = message(b"1 0.5 0.25 3\n2 0.5 0 1\n");
+        assert!(swapped.ends_with("look like features: are the graph and its features swapped?"), "{swapped}");
+    }
+
+    #[test]
+    fn pairs_have_the_headers_of_edges() {
+        let folder = tempfile::tempdir().unwrap();
+        let pairs = |content: &str| {
+            let path = folder.path().join("pairs.csv");
+            std::fs::write(&path, content).unwrap();
+            let read = read_pairs(&path, |name| ["a", "b", "1", "2"].contains(&name));
+            read.map(|read| read.pairs)
+                .map_err(|error| error.to_string().rsplit_once("pairs.csv").unwrap().1.to_string())
+        };
+        let pair = |line: usize, a: &str, b: &str| (line, [a.to_string(), b.to_string()]);
+        assert_eq!(pairs("a,b\nb,a\n").unwrap(), [pair(1, "a", "b"), pair(2, "b", "a")]);
+        assert_eq!(pairs("who,whom\n1,2\n").unwrap(), [pair(2, "1", "2")], "words above numbers");
+        assert_eq!(pairs("score,dst,src\n0.5,a,b\n").unwrap(), [pair(2, "b", "a")]);
+        assert_eq!(pairs("a,b,\nb,a,\n").unwrap(), [pair(1, "a", "b"), pair(2, "b", "a")]);
+        assert_eq!(pairs("x,y\na,b\n").unwrap()[0], pair(1, "x", "y"), "a wrong pair is not a header");
+        assert_eq!(pairs("a\nb\n").unwrap_err(), ":1: `a` is one column; a pair needs two ids");
+        assert_eq!(pairs("").unwrap_err(), ": no pairs; expected lines of two ids");
     }
 
     #[test]
@@ -650,9 +855,11 @@ mod tests {
     fn a_header_is_none_if_its_words_are_nodes() {
         let found = list("u v\nv w\nw u\n");
         assert_eq!((edges(&found).len(), found.notes.len()), (3, 0));
-        for content in ["node_1,node_2\n1,2\n2,3\n", "who,whom\n1,2\n2,3", "from,to,weight\na,b,1\nb,c,2"] {
+        for (content, notes) in
+            [("node_1,node_2\n1,2\n2,3\n", 1), ("who,whom\n1,2\n2,3", 1), ("from,to,weight\na,b,1\nb,c,2", 2)]
+        {
             let found = list(content);
-            assert_eq!((edges(&found).len(), found.notes.len(), found.ids.len()), (2, 1, 3), "{content}");
+            assert_eq!((edges(&found).len(), found.notes.len(), found.ids.len()), (2, notes, 3), "{content}");
         }
     }
 
@@ -664,7 +871,7 @@ mod tests {
             let columns = EdgeColumns {
                 source: owned(source),
                 target: owned("to"),
-                weight: weight.and_then(owned),
+                weight: weight.map(WeightColumn::from).unwrap_or_default(),
                 graph: graph.and_then(owned),
             };
             read_text(content.as_bytes(), &columns)
@@ -692,8 +899,8 @@ mod tests {
         assert_eq!(message(b"a b\nc\n"), ":2: `c` is one column; an edge needs two ids");
         assert_eq!(message(b"x\n1\n"), ":1: `x` is one column; an edge needs two ids");
         assert_eq!(message(b"1 2\n3\n"), ":2: `3` is one column; an edge needs two ids");
-        assert_eq!(message(b"a b 1\na c x\n"), ":2: weight `x` is not a positive number");
-        assert_eq!(message(b"1 2 1\n1 3 -2\n"), ":2: weight `-2` is not a positive number");
+        assert_eq!(message(b"u v weight\na b 1\na c x\n"), ":3: weight `x` is not a positive number");
+        assert_eq!(message(b"u v weight\n1 2 1\n1 3 -2\n"), ":3: weight `-2` is not a positive number");
         assert_eq!(message(b"a b\na c 1\n"), ":2: 3 columns, but the lines above have 2");
         assert_eq!(message(b"a,b\na,\n"), ":2: column 2 is empty");
         assert_eq!(message(b"a,b\nb,\"c\n"), ":2: `b,\"c` opens a quote and does not close it");
