@@ -203,8 +203,8 @@ mod tests {
 
     #[test]
     fn a_width_is_checked_on_the_graph_that_needs_most_and_said_in_words() {
-        let path = Operator::symmetric(Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap().0);
-        let grid = Operator::symmetric(crate::dataset::generate::grid(8, 8));
+        let path = Operator::symmetric(Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap().0.into());
+        let grid = Operator::symmetric(crate::dataset::generate::grid(8, 8).into());
         let of = |dim| WidthCheck::of(&[grid.clone(), path.clone()], 2, Signal::Gaussian, dim, 1).unwrap();
         let narrow = of(4);
         let expected = sufficient_width(max_row_norm(&path, 2), 0.1, 0.05).ceil();
