@@ -168,6 +168,12 @@ mod tests {
     }
 
     #[test]
+    fn deviations_are_those_of_the_population() {
+        assert_eq!(mean_and_std(&[1.0, 2.0, 3.0, 4.0]), (2.5, 1.25f64.sqrt()));
+        assert_eq!(mean_and_std(&[0.7]), (0.7, 0.0));
+    }
+
+    #[test]
     fn holm_corrects_for_the_number_of_comparisons() {
         assert_eq!(holm(&[]), [0.0; 0]);
         assert_eq!(holm(&[0.5]), [0.5]);

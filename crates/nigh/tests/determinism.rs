@@ -134,6 +134,25 @@ fn an_observer_that_stops_keeps_the_best_epoch_so_far() {
     assert_eq!(stopped.embed(&dataset).unwrap().matrix.rows(), 400);
 }
 
+#[test]
+fn a_resumed_training_remembers_an_epoch_that_was_best_before_it_stopped() {
+    let dataset = Dataset::built_in("leaders").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoint = Checkpoint::new(folder.path().join("checkpoint")).every_epochs(1);
+    let config = Config { task: Task::NodeClassification, model: "gcn".into(), epochs: 60.into(), ..short() };
+    let config = Config { evaluate_every: 1.into(), ..config };
+    // A seed whose best epoch is far from the last.
+    let (config, whole) = (1..40)
+        .map(|seed| Config { seed, ..config.clone() })
+        .map(|config| (train(&dataset, &config), config))
+        .find_map(|(whole, config)| (whole.run().best_epoch < 50).then_some((config, whole)))
+        .expect("some training is at its best before epoch 50");
+    let start = || Training::new(&dataset, config.clone()).unwrap().checkpoint(checkpoint.clone());
+    let mut kill = KillAt((0, 55));
+    assert!(catch_unwind(AssertUnwindSafe(|| start().observer(&mut kill).run())).is_err());
+    assert_same(&whole, &start().run().unwrap(), "the best epoch came before the kill");
+}
+
 struct KillAt((usize, usize));
 
 impl Observer for KillAt {

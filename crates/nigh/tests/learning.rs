@@ -78,6 +78,41 @@ fn citations_tell_topics() {
 }
 
 /// Asserts the range of the mean accuracy of node classification.
+#[test]
+fn validation_chooses_the_epoch_and_the_test_does_not() {
+    let dataset = Dataset::built_in("leaders").unwrap();
+    for (task, model) in [(Task::NodeClassification, "gcn"), (Task::LinkPrediction, "smp-linear")] {
+        let config = Config { task, model: model.into(), repeats: 3, evaluate_every: 1.into(), ..Config::default() };
+        let config = Config { epochs: 60.into(), ..config };
+        let trained = Training::new(&dataset, config).unwrap().run().unwrap();
+        let mut differs = false;
+        for run in &trained.summary.repeats {
+            // Of equally good epochs the latest.
+            let best =
+                run.curve.iter().rev().max_by(|a, b| a.valid.total_cmp(&b.valid).then(a.epoch.cmp(&b.epoch))).unwrap();
+            assert_eq!((run.best_epoch, run.valid, run.test), (best.epoch, best.valid, best.test), "{model}");
+            differs |= run.curve.iter().any(|evaluation| evaluation.test > best.test);
+        }
+        assert!(differs, "{model}: in no repeat would the test have chosen another epoch");
+    }
+}
+
+#[test]
+fn every_epoch_draws_negatives_of_its_own() {
+    let dataset = Dataset::built_in("communities").unwrap();
+    for (model, batch_size) in [("smp-linear", 0), ("smp-linear", 500), ("smp-proximity", 500)] {
+        // Steps that are lost in rounding, so that losses differ by what is asked alone.
+        let config =
+            Config { learning_rate: 1e-30.into(), weight_decay: 0.0.into(), dropout: 0.0.into(), ..Config::default() };
+        let config = Config { model: model.into(), batch_size: batch_size.into(), repeats: 1, ..config };
+        let config = Config { epochs: 4.into(), evaluate_every: 1.into(), ..config };
+        let trained = Training::new(&dataset, config).unwrap().run().unwrap();
+        let losses: Vec<f64> = trained.run().curve.iter().map(|evaluation| evaluation.loss).collect();
+        let apart = |pair: &[f64]| (pair[0] - pair[1]).abs() > 5e-7;
+        assert!(losses.len() == 4 && losses.windows(2).all(apart), "{model}, {batch_size}: {losses:?}");
+    }
+}
+
 fn assert_on_cora(model: &str, expected: std::ops::Range<f64>) {
     let root = std::env::var_os("NIGH_DATA").expect("NIGH_DATA names the folder of the datasets");
     let dataset = Dataset::load("cora", &InputFiles::default(), &Folders::new(Some(root.as_ref()))).unwrap();

@@ -19,7 +19,7 @@ fn is_harmless(text: &str) -> bool {
 #[test]
 fn names_do_not_command_the_terminal() {
     let name = format!("{HOSTILE}.txt");
-    let labels: String = graphs::labels().replace("ada0,", "nobody\u{1b}[31m,");
+    let labels: String = graphs::labels().replace("ada3,", "nobody\u{1b}[31m,");
     let folder = TestFolder::with(&[
         (name.as_str(), hostile_edges()),
         ("labels.csv", labels),
@@ -42,7 +42,7 @@ fn names_do_not_command_the_terminal() {
         format!("train {HOSTILE}-nowhere.txt"),
         format!("train {name} --mode{HOSTILE}"),
         format!("embed model {name} --out {HOSTILE}.unknown"),
-        format!("data show {name} --source {HOSTILE}"),
+        format!("data show {name} --source {HOSTILE}x"),
     ] {
         let answer = folder.nigh(&line);
         assert!(answer.code.is_some_and(|code| code > 0), "{line}");

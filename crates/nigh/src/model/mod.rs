@@ -653,7 +653,7 @@ mod tests {
         let edges: Vec<[u32; 2]> = (0..700).map(|node| [node, num_nodes as u32 - 1 - node * 7 % 900]).collect();
         let graph = Graph::from_edges(num_nodes, &edges).unwrap().0;
         let view = View::new(graph, Features::Constant(num_nodes)).unwrap();
-        for name in ["smp-linear", "smp-mlp", "sgc"] {
+        for name in ["smp-linear", "sgc"] {
             let architecture = catalog::architecture(name, &Hyperparameters::default()).unwrap();
             let model = Model::build(architecture, Shape::default(), Seeds::new(2)).unwrap();
             let mut whole = model.record(&view);

@@ -40,3 +40,26 @@ impl Operation for Stochastic {
         self.refresh == Refresh::Resampled
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seeds::Seeds;
+    use crate::tape::{Tape, Weights};
+
+    #[test]
+    fn a_resampled_signal_is_another_in_every_pass_and_a_fixed_one_is_not() {
+        for (refresh, stays) in [(Refresh::Fixed, true), (Refresh::Resampled, false)] {
+            let of_pass = |draw: u64, graph: u64| {
+                let (signal, scale, nodes) = (Signal::Gaussian, SignalScale::Unit, Arc::from([0, 1, 2]));
+                let (mut tape, seeds) = (Tape::default(), Seeds::new(1));
+                let e = tape.push(Stochastic { signal, dim: 4, scale, refresh, nodes }, &[]);
+                tape.forward(&Weights::new(seeds), &Pass { training: false, seeds, graph, draw });
+                tape.value(e).clone()
+            };
+            assert_eq!(of_pass(1, 0) == of_pass(2, 0), stays, "{refresh}");
+            assert_eq!(of_pass(1, 0), of_pass(1, 0), "{refresh}");
+            assert_ne!(of_pass(1, 0), of_pass(1, 1), "{refresh}: graphs have signals of their own");
+        }
+    }
+}

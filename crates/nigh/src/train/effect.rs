@@ -27,21 +27,24 @@ impl Config {
     /// # Ok::<(), nigh::Error>(())
     /// ```
     pub fn without_effect(&self, dataset: &Dataset) -> Result<Vec<String>> {
-        let set: Vec<String> = self.written().into_iter().map(|(name, _)| name).collect();
+        let set = self.written().into_iter().map(|(name, _)| name);
+        let set: Vec<String> = set.filter(|name| !ALWAYS.contains(&name.as_str())).collect();
+        if set.is_empty() {
+            return Ok(set);
+        }
         let resolved = self.clone().resolve(dataset)?;
-        let dataset = resolved.node_features.seen(dataset);
-        let before = resolved.in_effect(&dataset)?;
+        let before = resolved.in_effect(dataset)?;
         let table = toml::Table::try_from(&resolved).expect("settings are a table");
         let is_idle = |name: &String| {
             let mut others = alternatives(name, &table[name]).into_iter().filter_map(|value| {
                 let changed = toml::Table::from_iter(table.clone().into_iter().chain([(name.clone(), value)]));
                 let changed = Config::from_table(changed).and_then(Resolved::try_from).ok()?;
-                changed.in_effect(&dataset).ok()
+                changed.in_effect(dataset).ok()
             });
             // Where nothing else can be tried, it counts.
             others.next().is_some_and(|first| first == before && others.all(|other| other == before))
         };
-        Ok(set.into_iter().filter(|name| !ALWAYS.contains(&name.as_str()) && is_idle(name)).collect())
+        Ok(set.into_iter().filter(is_idle).collect())
     }
 }
 
@@ -62,7 +65,7 @@ fn alternatives(name: &str, value: &Value) -> Vec<Value> {
 impl Resolved {
     /// All that decides about a training, as text: what every stage uses of its settings, and the rest as it is by default.
     fn in_effect(&self, dataset: &Dataset) -> Result<String> {
-        let dimensions = Dimensions::of(dataset);
+        let dimensions = Dimensions::of(&self.node_features.seen(dataset));
         let architecture = self.architecture(dimensions)?;
         let learns = architecture.learns(!self.task.is_about_pairs(), self.decoder);
         let shape = shape_in_use(self.shape(dimensions), &architecture);
@@ -71,10 +74,11 @@ impl Resolved {
         let model = Model::build(architecture.clone(), small, Seeds::new(0))?;
         let weights: Vec<_> =
             model.weights.entries().iter().map(|weight| (&weight.name, weight.value.shape())).collect();
-        let features = (dimensions.features > 0 && architecture.uses(Source::Features)).then_some(self.node_features);
         let split = split_in_use(self.split(), dataset, learns);
         let fit = learns.then(|| fit_in_use(self.fit(), self.task));
         let (width, shape) = (model.representation_width(), Shape { width: 0, longest_walk: 0, ..shape });
+        // Hard negatives are chosen by features as well.
+        let features = (split.evaluation_negatives == EvaluationNegatives::Heart).then_some(dimensions.features);
         Ok(format!("{features:?} {split:?} {fit:?} {architecture:?} {shape:?} {width} {weights:?}"))
     }
 }
@@ -92,6 +96,7 @@ fn shape_in_use(shape: Shape, architecture: &Architecture) -> Shape {
         signal_dim: if uses_width { shape.signal_dim } else { usual.signal_dim },
         signal_scale: if uses_signal { shape.signal_scale } else { usual.signal_scale },
         refresh: if uses_signal { shape.refresh } else { usual.refresh },
+        num_features: if architecture.uses(Source::Features) { shape.num_features } else { usual.num_features },
         proximities: if walks { shape.proximities } else { usual.proximities },
         answer: match (shape.answer, usual.answer) {
             (Answer::Scores(scoring), Answer::Scores(usual)) => Answer::Scores(match scoring.decoder {
@@ -168,8 +173,11 @@ fn split_in_use(split: SplitSettings, dataset: &Dataset, learns: bool) -> SplitS
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::Features;
+    use crate::linalg::Matrix;
     use crate::model::catalog::MODELS;
     use crate::train::Beside;
+    use crate::train::NodeFeatures;
     use crate::training::Training;
     use std::collections::BTreeSet;
 
@@ -243,6 +251,32 @@ mod tests {
             }
         }
         assert!(checked > 60, "{checked}");
+    }
+
+    #[test]
+    fn features_that_are_left_out_count_for_models_that_read_them() {
+        let plain = Dataset::built_in("communities").unwrap();
+        let mut rich = plain.clone();
+        let nodes = rich.num_nodes();
+        rich.samples[0].features =
+            Features::Dense(Matrix::from_fn(nodes, 3, |row, column| (row * column) as f32).into());
+        let unused = |dataset: &Dataset, model: &str, task: Task| {
+            let config = Config { model: model.into(), task, node_features: NodeFeatures::None, ..Config::default() };
+            config.without_effect(dataset).unwrap()
+        };
+        for model in ["gcn", "sgc", "smp-linear", "smp-proximity"] {
+            assert!(unused(&rich, model, Task::LinkPrediction).is_empty(), "{model}");
+            assert_eq!(unused(&plain, model, Task::LinkPrediction), ["node-features"], "{model}");
+        }
+        assert_eq!(unused(&rich, "katz", Task::LinkPrediction), ["node-features"]);
+        let heart = Config {
+            model: "katz".into(),
+            node_features: NodeFeatures::None,
+            evaluation_negatives: EvaluationNegatives::Heart.into(),
+            ..Config::default()
+        };
+        assert!(heart.without_effect(&rich).unwrap().is_empty());
+        assert_eq!(unused(&rich, "gcn", Task::GraphReconstruction), ["node-features"]);
     }
 
     #[test]

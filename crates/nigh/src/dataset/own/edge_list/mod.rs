@@ -736,7 +736,7 @@ mod tests {
             assert!(found.notes[0].contains("` in ") && found.notes[0].ends_with("were read as whole numbers"));
         }
         // Beside names it is a name.
-        assert_eq!(names(&list("1.0 v2\nv2 1.5\n")), ["1.0", "v2", "1.5"]);
+        assert_eq!(names(&list("1.0 v2\nv2 1.5\n")), ["1.0", "1.5", "v2"]);
         assert_eq!(
             message(b"7 v2\nv2 7.0\n"),
             ": `7` and `7.0` are ids beside names; if they are one node, write it in one way"
