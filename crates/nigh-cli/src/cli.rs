@@ -5,9 +5,9 @@ use crate::settings::Settings;
 use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use nigh::Signal;
 use nigh::dataset::{EdgeColumns, IdColumns, InputFiles, NodeColumns, WeightColumn};
 use nigh::formats::text_table::Formulas;
+use nigh::{Signal, estimate};
 use std::path::PathBuf;
 
 /// Stochastic Message Passing: graph neural networks that know where a node is and still what a node is
@@ -58,6 +58,9 @@ pub enum Command {
     /// Train several models on a graph and test which differences are significant
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Box<Compare>),
+    /// Tell whether a task needs where a node is, what it is, or both
+    #[command(after_help = DIAGNOSE_NOTES)]
+    Diagnose(Box<Diagnose>),
     /// Search for better settings on a graph, chosen on the validation metric
     #[command(after_help = TUNE_NOTES)]
     Tune(Box<Tune>),
@@ -193,6 +196,47 @@ Examples:
   nigh compare edges.csv --task link-prediction --models smp-linear,gcn,adamic-adar
   nigh compare edges.csv --repeats 10 --out compared.jsonl
   nigh compare edges.csv --labels labels.csv --task node-classification --repeats 10";
+
+#[derive(Debug, Args)]
+#[command(mut_arg("model", |model| model.hide(true)))]
+#[command(mut_arg("task", |task| task.help(
+    "link-prediction, node-classification, pairwise-node-classification or graph-reconstruction [default: node-classification with \
+     --labels, otherwise link-prediction]"
+)))]
+pub struct Diagnose {
+    /// Write every finished repeat to this file, a line of JSON each, from which an interrupted diagnosis resumes
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// TOML file of settings; options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Print one JSON object instead of the answer and the table
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+const DIAGNOSE_NOTES: &str = "\
+Three models that differ in nothing else are trained on the same splits: smp-linear knows both, sgc
+only what a node is (its features; without any, the degrees around it), smp-signal only where it is.
+Paired t-tests over the repeats, corrected for their number (Holm), say which differences are there.
+The answer has three sentences: what the task needs, how sure that is, and what to do; then the
+table, and the width of the signal that Theorem 2 asks for (`nigh certify`) beside the one in use.
+
+With --out the same command resumes an interrupted diagnosis; more repeats extend it, and it shares
+its file with `nigh compare` under the same settings.
+
+Examples:
+  nigh diagnose edges.csv
+  nigh diagnose edges.csv --features features.csv --labels labels.csv
+  nigh diagnose cora --task node-classification --repeats 10 --out diagnosed.jsonl";
 
 #[derive(Debug, Args)]
 pub struct Tune {
@@ -623,11 +667,11 @@ pub struct Predict {
 #[derive(Debug, Args)]
 pub struct Certify {
     /// Error bound of the estimated proximity
-    #[arg(long, value_name = "E", default_value_t = 0.1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "E", default_value_t = estimate::USUAL_EPSILON, allow_negative_numbers = true)]
     pub epsilon: f64,
 
     /// Probability that the error is larger
-    #[arg(long, value_name = "D", default_value_t = 0.05, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value_t = estimate::USUAL_DELTA, allow_negative_numbers = true)]
     pub delta: f64,
 
     /// Propagation steps K

@@ -77,11 +77,11 @@ mod tests {
     use nigh::Config;
 
     #[test]
-    fn every_setting_is_an_option_of_train_and_compare() {
+    fn every_setting_is_an_option_of_the_commands_that_train() {
         let program = CommandLine::command();
         let config = toml::Table::try_from(Config::default()).unwrap();
         assert!(config.len() > 30, "{config:?}");
-        for command in ["train", "compare"] {
+        for command in ["train", "compare", "diagnose"] {
             let command = program.find_subcommand(command).unwrap();
             for name in config.keys() {
                 let option = command.get_arguments().find(|arg| arg.get_long() == Some(name));

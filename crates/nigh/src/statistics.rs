@@ -17,6 +17,23 @@ pub fn mean_and_std(values: &[f64]) -> (f64, f64) {
 /// assert_eq!(interval_95(&[0.9]), None);
 /// ```
 pub fn interval_95(values: &[f64]) -> Option<[f64; 2]> {
+    interval_of_mean(values).map(|[low, high]| [low.max(0.0), high.min(1.0)])
+}
+
+/// Student's 95 % confidence interval of the mean of `a - b`, over repeats with the same seeds: it holds zero where `paired_p` is above
+/// 0.05. `None` for fewer than two pairs.
+///
+/// ```
+/// use nigh::statistics::difference_95;
+/// let [low, high] = difference_95(&[0.91, 0.92, 0.90, 0.93], &[0.88, 0.90, 0.89, 0.90]).unwrap();
+/// assert!((low - 0.007_266).abs() < 1e-6 && (high - 0.037_734).abs() < 1e-6, "{low} {high}");
+/// ```
+pub fn difference_95(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    interval_of_mean(&differences).filter(|_| a.len() == b.len())
+}
+
+fn interval_of_mean(values: &[f64]) -> Option<[f64; 2]> {
     let n = values.len() as f64;
     if values.len() < 2 {
         return None;
@@ -24,7 +41,7 @@ pub fn interval_95(values: &[f64]) -> Option<[f64; 2]> {
     let (mean, std) = mean_and_std(values);
     // The deviation with n - 1, over the root of n.
     let reach = critical_t(n - 1.0, 0.05) * std / (n - 1.0).sqrt();
-    Some([(mean - reach).max(0.0), (mean + reach).min(1.0)])
+    Some([mean - reach, mean + reach])
 }
 
 /// The `t` with `P(|T| > t) = p`, by bisection: the probability falls with `t`.

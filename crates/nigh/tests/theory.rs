@@ -27,6 +27,7 @@ fn automorphic_nodes_coincide_without_a_signal_and_part_with_one() {
         "smp-linear-gcn-both",
         "smp-attention",
         "smp-gin",
+        "smp-signal",
     ] {
         let h = model(name, 3).represent(&view, 0);
         (0..n).for_each(|i| assert_ne!(h.row(i), h.row(i + n), "{name}, node {i}"));

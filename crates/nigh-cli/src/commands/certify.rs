@@ -45,7 +45,7 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
     let sample = estimate::sample_pairs(graph, hops, pairs, seed);
     let measured = estimate::measure(&operator, hops, signal, dim, &sample, seed, |done| bar.set_position(done as u64));
     bar.finish_and_clear();
-    let within = measured.iter().filter(|pair| pair.error() < epsilon).count() as f64 / measured.len() as f64;
+    let within = estimate::share_within(&measured, epsilon);
     let mut errors: Vec<f64> = measured.iter().map(|pair| pair.error()).collect();
     errors.sort_by(f64::total_cmp);
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;

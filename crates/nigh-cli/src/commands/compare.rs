@@ -6,7 +6,7 @@ use super::{trimmed, use_threads};
 use crate::cli::Compare;
 use crate::progress::{self, Activity, Pace};
 use anyhow::Result;
-use nigh::display::{byte_size, duration, percent, pluralize};
+use nigh::display::{byte_size, duration, p_value, percent, pluralize};
 use nigh::experiment::{ComparedModel, ComparedRepeat, Comparison, ComparisonObserver, PValues};
 use nigh::metric::Metrics;
 use nigh::report::aligned_table::AlignedTable;
@@ -15,6 +15,7 @@ use nigh::train::{Evaluation, Observer, Progress, Stage, mean_and_std};
 use nigh::{Auto, Metric};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 pub fn run(options: &Compare, threads: Option<usize>, quiet: bool) -> Result<()> {
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
@@ -35,8 +36,20 @@ pub fn run(options: &Compare, threads: Option<usize>, quiet: bool) -> Result<()>
         let note = format!("model {model} of {} is not used: --models names the models", file.display());
         print_notes(&[note], quiet);
     }
+    let models = train_all(&comparison, options.out.as_deref(), quiet)?;
+    if options.json {
+        return print_json(&as_json(&comparison, &models, options));
+    }
+    if comparison.config().repeats == 1 {
+        print_notes(&["one repeat gives no p-values; use --repeats 5 or more".to_string()], quiet);
+    }
+    print(&text(&comparison, &models))
+}
+
+/// Trains the models of a comparison, shows how far it is, and resumes from `out` if that has repeats.
+pub(super) fn train_all(comparison: &Comparison<'_>, out: Option<&Path>, quiet: bool) -> Result<Vec<ComparedModel>> {
     print_notes(note_on_settings(&comparison.without_effect()?, "any of these models").as_slice(), quiet);
-    let mut journal = match &options.out {
+    let mut journal = match out {
         Some(path) => {
             create_parents(path)?;
             let journal = comparison.journal(path)?;
@@ -64,14 +77,7 @@ pub fn run(options: &Compare, threads: Option<usize>, quiet: bool) -> Result<()>
     };
     let models = comparison.run(journal.as_mut(), env!("NIGH_VERSION"), &mut watch);
     drop(watch);
-    let models = models?;
-    if options.json {
-        return print_json(&as_json(&comparison, &models, options));
-    }
-    if repeats == 1 {
-        print_notes(&["one repeat gives no p-values; use --repeats 5 or more".to_string()], quiet);
-    }
-    print(&text(&comparison, &models))
+    Ok(models?)
 }
 
 fn as_json(comparison: &Comparison<'_>, models: &[ComparedModel], options: &Compare) -> Value {
@@ -94,7 +100,7 @@ fn as_json(comparison: &Comparison<'_>, models: &[ComparedModel], options: &Comp
 }
 
 /// The mean of every metric over the repeats.
-fn mean_metrics(model: &ComparedModel) -> Metrics {
+pub(super) fn mean_metrics(model: &ComparedModel) -> Metrics {
     let of_repeats = || model.repeats.iter().map(|repeat| &repeat.record.metrics);
     let mean = |metric: &Metric| {
         let values: Option<Vec<f64>> = of_repeats().map(|metrics| metrics.get(metric).copied()).collect();
@@ -104,7 +110,7 @@ fn mean_metrics(model: &ComparedModel) -> Metrics {
 }
 
 fn text(comparison: &Comparison<'_>, rows: &[ComparedModel]) -> String {
-    let (dataset, config, metric) = (comparison.dataset(), comparison.config(), comparison.metric());
+    let (config, metric) = (comparison.config(), comparison.metric());
     let mut table =
         AlignedTable::new(&["model", &format!("{metric}, %"), "behind", "p", "ms per epoch", "seconds", "memory"]);
     let best = &rows[0];
@@ -119,12 +125,7 @@ fn text(comparison: &Comparison<'_>, rows: &[ComparedModel]) -> String {
             row.model.clone(),
             if config.repeats > 1 { format!("{} ± {}", percent(mean), percent(std)) } else { percent(mean) },
             behind,
-            row.p_values.map_or(
-                String::new(),
-                |PValues { p, .. }| {
-                    if p < 0.001 { "< 0.001".to_string() } else { format!("{p:.3}") }
-                },
-            ),
+            row.p_values.map_or(String::new(), |values| p_value(values.p)),
             format!("{:.2}", row.millis_per_epoch()),
             format!("{:.1}", row.seconds()),
             row.peak_bytes().map_or(String::new(), byte_size),
@@ -138,14 +139,20 @@ fn text(comparison: &Comparison<'_>, rows: &[ComparedModel]) -> String {
         (_, true, _) => format!("{} is significantly better than all others{rule}.\n", best.model),
         (_, false, _) => format!("{} is first, but not significantly better than {others}{rule}.\n", best.model),
     };
+    format!("{}\n\n{table}\n{conclusion}", heading(comparison))
+}
+
+/// What is compared on which graph.
+pub(super) fn heading(comparison: &Comparison<'_>) -> String {
+    let (dataset, config) = (comparison.dataset(), comparison.config());
     format!(
-        "{}, {} ({} protocol): {}, {}; mean of {}\n\n{table}\n{conclusion}",
+        "{}, {} ({} protocol): {}, {}; mean of {}",
         dataset.name,
         config.task.to_string().replace('-', " "),
         config.protocol,
         pluralize(dataset.num_nodes(), "node"),
         pluralize(dataset.num_edges(), "edge"),
-        pluralize(repeats, "repeat"),
+        pluralize(config.repeats, "repeat"),
     )
 }
 

@@ -5,6 +5,7 @@ mod compare;
 mod completions;
 mod data;
 mod demo;
+mod diagnose;
 mod embed;
 mod evaluate;
 #[cfg_attr(not(feature = "fetch"), path = "no_fetch.rs")]
@@ -63,6 +64,7 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         Command::Completions { shell } => completions::run(shell),
         Command::Man(options) => man::run(&options, quiet),
         Command::Compare(options) => compare::run(&options, threads, quiet),
+        Command::Diagnose(options) => diagnose::run(&options, threads, quiet),
         Command::Reproduce(options) => reproduce::run(&options, quiet),
         Command::Report(options) => report::run(&options, quiet),
         Command::Tune(options) => tune::run(&options, threads, quiet),

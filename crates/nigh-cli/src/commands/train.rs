@@ -114,6 +114,8 @@ fn ended_training(out: &Path, config: &Resolved, dataset: &Dataset) -> Result<Tr
 /// Settings of the file, overridden by those of the command line.
 pub(super) struct LayeredSettings {
     pub config: Config,
+    /// Settings of the command line and of the file.
+    given: toml::Table,
     /// Settings of the command line.
     typed: toml::Table,
     pub threads: Option<usize>,
@@ -137,7 +139,12 @@ impl LayeredSettings {
         let typed = settings.table().clone();
         table.extend(typed.clone());
         let file = file.map(Path::to_path_buf);
-        Ok(LayeredSettings { config: Config::from_table(table)?, typed, threads, file })
+        Ok(LayeredSettings { config: Config::from_table(table.clone())?, given: table, typed, threads, file })
+    }
+
+    /// Whether the user has set it, on the command line or in the file.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.given.contains_key(name)
     }
 
     /// Names the file in an error about a setting that is not on the command line.

@@ -10,6 +10,7 @@ mod data_export;
 #[cfg(feature = "fetch")]
 mod data_fetch;
 mod demo;
+mod diagnose;
 mod hostile_names;
 mod input_formats;
 mod model_folder;

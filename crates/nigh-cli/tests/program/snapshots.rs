@@ -42,7 +42,7 @@ fn help_fits_on_a_screen() {
     assert_matches_snapshot("help-reproduce.txt", &folder.nigh("reproduce --help").ok());
     assert_matches_snapshot("help-data-fetch.txt", &folder.nigh("data fetch --help").ok());
     let data = ["data list", "data show", "data fetch", "data export"];
-    let tables = ["compare", "reproduce", "report"];
+    let tables = ["compare", "diagnose", "reproduce", "report"];
     let commands = ["demo", "train", "evaluate", "embed", "predict", "certify", "models", "data"];
     for command in commands.iter().chain(&data).chain(&tables) {
         let help = folder.nigh(&format!("{command} --help")).ok();

@@ -187,9 +187,19 @@ impl<'d> Comparison<'d> {
         self.resolved.metric
     }
 
+    /// The settings of the first model, with every choice made.
+    pub(super) fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
     /// The models, in the order in which they are trained.
     pub fn models(&self) -> Vec<String> {
         self.cells.iter().map(|cell| cell.config.chosen_model().name).collect()
+    }
+
+    /// The seeds of the repeats, which all models share.
+    pub(super) fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        self.cells[0].seeds()
     }
 
     /// How many repeats all models have.
@@ -235,7 +245,7 @@ impl<'d> Comparison<'d> {
         let models = self.models();
         let mut ended: Vec<ComparedRepeat> = journal.as_ref().map_or(Vec::new(), |journal| journal.entries().to_vec());
         let mut done = 0;
-        for seed in self.cells[0].seeds() {
+        for seed in self.seeds() {
             for (cell, model) in self.cells.iter().zip(&models) {
                 if find(&ended, model, seed).is_none() {
                     observer.begins(model, seed, done);
@@ -253,7 +263,7 @@ impl<'d> Comparison<'d> {
             }
         }
         let repeats = |model: &String| -> Vec<ComparedRepeat> {
-            self.cells[0].seeds().filter_map(|seed| find(&ended, model, seed).cloned()).collect()
+            self.seeds().filter_map(|seed| find(&ended, model, seed).cloned()).collect()
         };
         let compared = |model: &String| ComparedModel { model: model.clone(), repeats: repeats(model), p_values: None };
         Ok(ranked(models.iter().map(compared).collect()))

@@ -10,6 +10,7 @@
 //! ```
 
 mod comparison;
+mod diagnosis;
 mod journal;
 mod memory;
 mod record;
@@ -18,6 +19,7 @@ mod verdict;
 
 pub use crate::statistics::{holm, paired_p};
 pub use comparison::{ComparedModel, ComparedRepeat, Comparison, ComparisonObserver, DEFAULT_MODELS, PValues};
+pub use diagnosis::{DiagnosedModel, Diagnosis, Difference, Finding, Ingredients, Need};
 pub(crate) use journal::Identity;
 pub use journal::{Entry, Journal};
 pub use memory::Peak;

@@ -113,6 +113,9 @@ pub const MODELS: &[CatalogModel] = &[
         let gin = Gin { layers: h.layers() };
         model([features().linear(h).l2_normalize(), signal().through(gin)]).head(Head::Linear)
     }),
+    row("smp-signal", "Ã^K E alone under a linear map: where a node is, not what", |h| {
+        model([signal().propagated(h)]).head(Head::Linear)
+    }),
     row(
         "smp-proximity",
         "walk proximities of several lengths, degrees and features of both nodes under one pair head",

@@ -1,10 +1,18 @@
 //! Walk proximity estimated from the stochastic matrix, `S_ij ≈ <Ẽ_i, Ẽ_j>`: what Theorem 2 promises, and what is measured.
 
 use super::Signal;
-use crate::graph::proximity::WalkRow;
+use crate::graph::proximity::{WalkRow, max_row_norm};
 use crate::graph::{Graph, Operator};
 use crate::seeds::{Purpose, Rng, Seeds};
 use rayon::prelude::*;
+use serde::Serialize;
+use std::fmt;
+
+/// The error of an estimated proximity that is usually asked for.
+pub const USUAL_EPSILON: f64 = 0.1;
+
+/// The usual probability of a larger one.
+pub const USUAL_DELTA: f64 = 0.05;
 
 /// The width that Theorem 2 requires: above it `|S_ij - <Ẽ_i, Ẽ_j>| < epsilon` with probability above `1 - delta`
 /// for a pair. `max_norm` is `max_i |a_i|`.
@@ -95,6 +103,92 @@ pub fn measure(
     pairs.par_iter().zip(estimates).map(measured).collect()
 }
 
+/// The share of pairs whose error is below `epsilon`.
+pub fn share_within(measured: &[MeasuredPair], epsilon: f64) -> f64 {
+    measured.iter().filter(|pair| pair.error() < epsilon).count() as f64 / measured.len() as f64
+}
+
+/// The width that Theorem 2 requires at the usual tolerance, beside the one in use.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WidthCheck {
+    /// Propagation steps `K`.
+    pub hops: usize,
+    /// The error asked for.
+    pub epsilon: f64,
+    /// The probability of a larger one.
+    pub delta: f64,
+    /// The width that the theorem requires.
+    pub sufficient_width: f64,
+    /// The width in use.
+    pub signal_dim: usize,
+    /// Pairs that were measured at the width in use.
+    pub num_pairs: usize,
+    /// The share of them whose error is below `epsilon`.
+    pub share_within_epsilon: f64,
+}
+
+impl WidthCheck {
+    /// Pairs to measure: the exact proximity of a pair takes milliseconds in a dense graph.
+    const PAIRS: usize = 200;
+
+    /// More steps reach so many nodes that exact rows take long; a user may still ask for them.
+    pub const MOST_HOPS: usize = 4;
+
+    /// Of the graph that needs the widest signal; `None` for many hops.
+    pub fn of(operators: &[Operator], hops: usize, signal: Signal, signal_dim: usize, seed: u64) -> Option<WidthCheck> {
+        if hops > WidthCheck::MOST_HOPS {
+            return None;
+        }
+        let norms = operators.iter().map(|operator| (max_row_norm(operator, hops), operator));
+        let (max_norm, operator) = norms.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let pairs = sample_pairs(operator.graph(), hops, WidthCheck::PAIRS, seed);
+        let measured = measure(operator, hops, signal, signal_dim, &pairs, seed, |_| {});
+        Some(WidthCheck {
+            hops,
+            epsilon: USUAL_EPSILON,
+            delta: USUAL_DELTA,
+            sufficient_width: sufficient_width(max_norm, USUAL_EPSILON, USUAL_DELTA).ceil(),
+            signal_dim,
+            num_pairs: measured.len(),
+            share_within_epsilon: share_within(&measured, USUAL_EPSILON),
+        })
+    }
+
+    /// Whether the width in use is the theorem's.
+    pub fn is_certified(&self) -> bool {
+        self.signal_dim as f64 >= self.sufficient_width
+    }
+
+    /// Whether as many of the measured pairs are within the error as the theorem promises.
+    pub fn is_enough(&self) -> bool {
+        self.share_within_epsilon >= 1.0 - self.delta
+    }
+}
+
+impl fmt::Display for WidthCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WidthCheck { hops, epsilon, sufficient_width, signal_dim, num_pairs, .. } = self;
+        let (promised, within) = (100.0 * (1.0 - self.delta), 100.0 * self.share_within_epsilon);
+        write!(
+            f,
+            "Theorem 2 asks for a signal of {sufficient_width} columns to estimate how near two nodes are within {epsilon} with a probability of \
+             {promised:.0} % (K = {hops}); {signal_dim} are in use, "
+        )?;
+        match (self.is_certified(), self.is_enough()) {
+            (true, _) => write!(f, "so the guarantee holds"),
+            (false, true) => {
+                write!(f, "and suffice here: {within:.1} % of {num_pairs} measured pairs are within {epsilon}")
+            }
+            (false, false) => write!(
+                f,
+                "which is too narrow here: {within:.1} % of {num_pairs} measured pairs are within {epsilon}, so position may count \
+                 for more than these figures say"
+            ),
+        }?;
+        write!(f, ".")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,5 +199,20 @@ mod tests {
         let printed = 4.0 * (4.0 / delta).ln() * m.powi(3) / (epsilon * epsilon * m - epsilon.powi(3));
         assert!((sufficient_width(m, epsilon, delta) - printed).abs() < 1e-9 * printed);
         assert!(sufficient_width(0.1, 10.0, 0.05).is_finite());
+    }
+
+    #[test]
+    fn a_width_is_checked_on_the_graph_that_needs_most_and_said_in_words() {
+        let path = Operator::symmetric(Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap().0.into());
+        let grid = Operator::symmetric(crate::dataset::generate::grid(8, 8).into());
+        let of = |dim| WidthCheck::of(&[grid.clone(), path.clone()], 2, Signal::Gaussian, dim, 1).unwrap();
+        let narrow = of(4);
+        let expected = sufficient_width(max_row_norm(&path, 2), 0.1, 0.05).ceil();
+        assert_eq!((narrow.sufficient_width, narrow.num_pairs), (expected, WidthCheck::PAIRS));
+        assert!(expected > sufficient_width(max_row_norm(&grid, 2), 0.1, 0.05));
+        assert!(!narrow.is_enough() && narrow.to_string().contains("4 are in use, which is too narrow"), "{narrow}");
+        assert!(of(500).to_string().contains("500 are in use, and suffice here: "), "{}", of(500));
+        assert!(of(5000).to_string().ends_with("5000 are in use, so the guarantee holds."), "{}", of(5000));
+        assert_eq!(WidthCheck::of(&[grid], 5, Signal::Gaussian, 4, 1), None);
     }
 }

@@ -86,6 +86,26 @@ fn cost(heuristic: Heuristic, graph: &Graph, question: &EvaluationPairs) -> f64 
     }
 }
 
+/// What the same answer to every question of the test gives at best: one score for all pairs, or its most frequent class for all nodes. No
+/// model may know that class; a figure that is not above it shows nothing.
+pub(crate) fn constant_answer(split: &Split, metric: Metric) -> Result<f64> {
+    match (split, metric) {
+        (Split::Pairs(parts), Metric::Pairs(metric)) => {
+            let same = |pairs: &[[u32; 2]]| Ok(vec![0.0; pairs.len()]);
+            let of_part = |part: &Part<EvaluationPairs>| part.question.measure_all(&[metric], same);
+            Ok(means(&parts.test().iter().map(of_part).collect::<Result<Vec<_>>>()?)[0])
+        }
+        (Split::Nodes(parts), Metric::Classes(metric)) => {
+            let labels = || parts.test().iter().map(|part| &part.question.labels);
+            let class = most_frequent(labels().flatten().copied(), &BTreeMap::new()).unwrap_or(0);
+            let of_parts: Vec<Vec<f64>> =
+                labels().map(|labels| vec![metric.of(labels, &vec![class; labels.len()])]).collect();
+            Ok(means(&of_parts)[0])
+        }
+        _ => unreachable!("the metric is one of the task's"),
+    }
+}
+
 /// Majority class and neighbour vote; the vote is left out if no test node has a neighbour with a known class, as in graphs of their own.
 fn of_classes(parts: &NodeParts, metrics: &[ClassMetric]) -> Vec<Baseline> {
     let majority = most_frequent(parts.train.iter().flat_map(|part| &part.question.labels).copied(), &BTreeMap::new());
@@ -190,6 +210,18 @@ mod tests {
     fn a_vote_that_nobody_casts_is_left_out() {
         let parts = parts(&[(1, 1), (2, 1)], &[(5, 1), (6, 0)]);
         assert_eq!(accuracies(&parts), [("majority-class".to_string(), 0.5)]);
+    }
+
+    #[test]
+    fn the_same_answer_to_every_question_is_what_chance_gives() {
+        let nodes = Split::Nodes(parts(&[(1, 1), (2, 1), (3, 0)], &[(0, 1), (4, 0), (5, 0), (6, 0)]));
+        assert_eq!(constant_answer(&nodes, Metric::Classes(ClassMetric::Accuracy)).unwrap(), 0.75);
+        let graph = Graph::from_edges(5, &[[0, 1], [0, 2]]).unwrap().0;
+        let view: Arc<View> = View::new(graph, Features::Constant(5)).unwrap().into();
+        let question = EvaluationPairs::pooled(vec![[0, 1]], vec![[1, 3], [0, 4], [2, 3]]);
+        let parts = PairParts { train: Vec::new(), valid: Vec::new(), test: Some(vec![Part { view, question }]) };
+        let of = |metric| constant_answer(&Split::Pairs(parts.clone()), Metric::Pairs(metric)).unwrap();
+        assert_eq!((of(PairMetric::Auc), of(PairMetric::AveragePrecision)), (0.5, 0.25));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod trainer;
 
 pub use adam::{Adam, Optimizer};
 pub use baseline::Baseline;
+pub(crate) use baseline::constant_answer;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
 pub use observer::{Observer, Progress, Silent, Stage};
