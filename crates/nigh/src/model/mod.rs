@@ -100,6 +100,8 @@ impl Architecture {
 pub enum Answer {
     /// A score for each of this many classes, per node.
     Classes(usize),
+    /// A score for each of this many classes, per node, each asked about on its own: a node may have several.
+    Sets(usize),
     /// A score for a pair of nodes.
     Scores(Scoring),
 }
@@ -112,6 +114,8 @@ pub struct Dimensions {
     pub features: usize,
     /// Classes, 0 for none.
     pub classes: usize,
+    /// Whether a node may have several.
+    pub multi_label: bool,
     /// Nodes of the largest graph.
     pub nodes: usize,
     /// Edges of all graphs.
@@ -125,6 +129,7 @@ impl Dimensions {
         Dimensions {
             features: dataset.samples.first().map_or(0, |sample| sample.features.count()),
             classes: dataset.class_names.len(),
+            multi_label: dataset.is_multi_label(),
             nodes: nodes.unwrap_or(0),
             edges: dataset.num_edges(),
         }
@@ -178,7 +183,7 @@ impl Default for Shape {
 impl Shape {
     fn num_classes(&self) -> Option<usize> {
         match self.answer {
-            Answer::Classes(classes) => Some(classes),
+            Answer::Classes(classes) | Answer::Sets(classes) => Some(classes),
             Answer::Scores(_) => None,
         }
     }

@@ -65,6 +65,7 @@ pub fn read(folder: &Path) -> Result<Dataset> {
             labels: None,
             ids: Ids::from_names(names).into(),
             graph: part.graph.into(),
+            label_sets: None,
             addresses: None,
         });
     }
