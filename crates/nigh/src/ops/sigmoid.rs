@@ -1,7 +1,7 @@
 //! Classification with several labels per node: a sigmoid for each class and the binary cross-entropy of the labels.
 
 use crate::label_sets::LabelSets;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, for_row_blocks, for_two_row_blocks};
 use crate::linalg::logistic::cross_entropies;
 
 /// Scores that are computed at once.
@@ -57,6 +57,37 @@ pub fn cross_entropy_of_blocks(
     loss / nodes.len() as f64
 }
 
+/// What two passes over the same nodes should agree on: the mean of both sigmoids. It is not made more certain, as that of a softmax is: most classes
+/// are less likely than not, and would be ruled out.
+pub fn mean(a: &Matrix, b: &Matrix, target: &mut Matrix) {
+    let [rows, cols] = a.shape();
+    target.reshape(rows, cols);
+    for_row_blocks(target.data_mut(), cols, 32 * cols, |first, targets| {
+        for (at, target) in targets.chunks_exact_mut(cols).enumerate() {
+            let pairs = a.row(first + at).iter().zip(b.row(first + at));
+            target.iter_mut().zip(pairs).for_each(|(t, (&a, &b))| *t = 0.5 * (sigmoid(a) + sigmoid(b)));
+        }
+    });
+}
+
+/// `weight` times the mean over all rows of `|σ(x) - target|²`; its gradient is added to `gradient`. The target is taken as it is.
+pub fn add_disagreement(logits: &Matrix, target: &Matrix, weight: f32, gradient: &mut Matrix) -> f64 {
+    let [rows, cols] = logits.shape();
+    let share = weight / rows as f32;
+    let mut squares = vec![0.0f32; rows];
+    for_two_row_blocks(gradient.data_mut(), cols, &mut squares, 1, 32 * cols, |first, gradients, squares| {
+        for (at, (gradient, square)) in gradients.chunks_exact_mut(cols).zip(squares).enumerate() {
+            let scores = logits.row(first + at).iter().zip(target.row(first + at));
+            for (g, (&x, t)) in gradient.iter_mut().zip(scores) {
+                let p = sigmoid(x);
+                *square += (p - t) * (p - t);
+                *g += 2.0 * share * (p - t) * p * (1.0 - p);
+            }
+        }
+    });
+    f64::from(weight) * squares.iter().map(|&square| f64::from(square)).sum::<f64>() / rows as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +99,15 @@ mod tests {
         let sets: LabelSets = [vec![1, 9], vec![0, 2, 5], vec![], vec![10]].into_iter().collect();
         check_loss_gradient([4, 11], |h, gradient| cross_entropy(h, &[0, 2, 3, 2], &sets, gradient));
         check_loss_gradient([4, 22], |h, gradient| cross_entropy_of_blocks(h, 2, &[0, 2, 3, 2], &sets, gradient));
+        let mut target = Matrix::default();
+        let passes = [1.0, -2.0].map(|scale| Matrix::from_fn(4, 9, |i, c| scale * ((i + 3 * c) % 5) as f32));
+        mean(&passes[0], &passes[1], &mut target);
+        assert!((target.row(0)[3] - 0.5 * (sigmoid(4.0) + sigmoid(-8.0))).abs() < 1e-7);
+        check_loss_gradient([4, 9], |h, gradient| {
+            gradient.reshape(4, 9);
+            gradient.data_mut().fill(0.0);
+            add_disagreement(h, &target, 0.7, gradient)
+        });
     }
 
     #[test]

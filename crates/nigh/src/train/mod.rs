@@ -17,7 +17,6 @@ pub(crate) mod preset;
 mod reordered;
 mod resolve;
 mod schedule;
-mod set_objective;
 mod setting;
 mod trainer;
 
@@ -42,13 +41,12 @@ use crate::model::{Architecture, Dimensions, Model, PairSource};
 use crate::seeds::{Purpose, Seeds};
 use crate::source::walks::max_row_norm;
 use crate::source::{Proximities, estimate};
-use crate::task::{ConnectedPairs, EvaluationPairs, Part, Parts, Split, Task};
+use crate::task::{ConnectedPairs, EvaluationPairs, LabelledNodes, LabelledSets, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
 use node_objective::NodeObjective;
 use objective::Objective;
 use pair_objective::PairObjective;
 use pool::on_the_pool;
-use set_objective::SetObjective;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -220,8 +218,8 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
             return Err(wrong_kind(&split, config));
         }
         let mut finished = match split {
-            Split::Nodes(parts) => fit_repeat::<NodeObjective>(repeat, parts, Metric::of_classes)?,
-            Split::Sets(parts) => fit_repeat::<SetObjective>(repeat, parts, Metric::of_sets)?,
+            Split::Nodes(parts) => fit_repeat::<NodeObjective<LabelledNodes>>(repeat, parts, Metric::of_classes)?,
+            Split::Sets(parts) => fit_repeat::<NodeObjective<LabelledSets>>(repeat, parts, Metric::of_sets)?,
             Split::Pairs(parts) => fit_repeat::<PairObjective>(repeat, parts, Metric::of_pairs)?,
         };
         let aside = Instant::now();
@@ -464,11 +462,11 @@ pub(crate) fn evaluate(model: &Model, metric: Metric, split: &Split, draw: u64) 
     let values = match split {
         Split::Nodes(parts) => {
             let metrics = of_kind(&metrics, Metric::of_classes)?;
-            objective::evaluate(&mut NodeObjective::for_evaluation(), &metrics, parts, model, draw)?
+            objective::evaluate(&mut NodeObjective::<LabelledNodes>::for_evaluation(), &metrics, parts, model, draw)?
         }
         Split::Sets(parts) => {
             let metrics = of_kind(&metrics, Metric::of_sets)?;
-            objective::evaluate(&mut SetObjective::default(), &metrics, parts, model, draw)?
+            objective::evaluate(&mut NodeObjective::<LabelledSets>::for_evaluation(), &metrics, parts, model, draw)?
         }
         Split::Pairs(parts) => {
             let metrics = of_kind(&metrics, Metric::of_pairs)?;
