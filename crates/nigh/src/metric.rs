@@ -69,7 +69,9 @@ impl SetMetric {
         let classes = answers.scores.len() / labels.len().max(1);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         match self {
-            SetMetric::MicroF1 => ClassCounts::of_sets(labels, &answers.sets, classes).into_iter().sum::<ClassCounts>().f1(),
+            SetMetric::MicroF1 => {
+                ClassCounts::of_sets(labels, &answers.sets, classes).into_iter().sum::<ClassCounts>().f1()
+            }
             SetMetric::MacroF1 => {
                 let counts = ClassCounts::of_sets(labels, &answers.sets, classes);
                 mean(&counts.into_iter().map(ClassCounts::f1).collect::<Vec<_>>())
@@ -77,9 +79,10 @@ impl SetMetric {
             SetMetric::AveragePrecision => {
                 let of_class = |class: usize| {
                     let scores = answers.scores.iter().skip(class).step_by(classes).zip(labels.iter());
-                    let (positive, negative): (Vec<_>, Vec<_>) = scores.partition(|(_, set)| set.contains(&(class as u32)));
-                    let [positive, negative] =
-                        [positive, negative].map(|side| side.into_iter().map(|(&score, _)| score).collect::<Vec<f32>>());
+                    let (positive, negative): (Vec<_>, Vec<_>) =
+                        scores.partition(|(_, set)| set.contains(&(class as u32)));
+                    let [positive, negative] = [positive, negative]
+                        .map(|side| side.into_iter().map(|(&score, _)| score).collect::<Vec<f32>>());
                     (!positive.is_empty()).then(|| average_precision(&positive, &negative))
                 };
                 mean(&(0..classes).filter_map(of_class).collect::<Vec<_>>())

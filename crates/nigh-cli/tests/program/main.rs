@@ -12,6 +12,7 @@ mod data_fetch;
 mod demo;
 mod hostile_names;
 mod input_formats;
+mod label_sets;
 mod model_folder;
 mod models;
 mod report_page;

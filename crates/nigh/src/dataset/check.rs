@@ -50,8 +50,7 @@ impl Dataset {
             return wrong(format!("{} names for {} graphs", self.graph_names.len(), self.samples.len()));
         }
         let n = first.graph.num_nodes() as u32;
-        let labelled =
-            |&node: &u32| node < n && first.is_labelled(node as usize);
+        let labelled = |&node: &u32| node < n && first.is_labelled(node as usize);
         match &self.fixed_split {
             Some(FixedSplit::Nodes(parts)) if !parts.iter().flatten().all(labelled) => {
                 wrong("the given split names a node without a label".into())

@@ -304,7 +304,11 @@ mod tests {
         }
         let two = Matrix::from_fn(400, 4, |node, column| scores.row(node)[column]);
         assert_eq!(fit(&two, KnownClasses::One(labels.clone()), 2, Some(0)).0, [1.0, 0.0]);
-        assert_eq!(fit(&two, KnownClasses::One(labels.clone()), 2, None).0, [0.0, 1.0], "without a simplest branch, the best is first");
+        assert_eq!(
+            fit(&two, KnownClasses::One(labels.clone()), 2, None).0,
+            [0.0, 1.0],
+            "without a simplest branch, the best is first"
+        );
         assert_eq!(fit(&scores, KnownClasses::One(labels.clone()), 3, Some(0)).0, [0.0, 0.0, 1.0]);
     }
 
@@ -352,7 +356,9 @@ mod tests {
         assert!(weights[0] > 0.5 && weights[1] > 0.5 && weights[2] == 0.0, "{weights:?}");
         let mut answer = Matrix::default();
         combine(&scores, &weights, LabelKind::Several, &mut answer);
-        let right = |node: usize| (0..4).all(|class| (answer.row(node)[class] > 0.0) == sets.of(node).contains(&(class as u32)));
+        let right = |node: usize| {
+            (0..4).all(|class| (answer.row(node)[class] > 0.0) == sets.of(node).contains(&(class as u32)))
+        };
         assert!((0..400).all(right));
         assert!((-0.3..0.0).contains(&likelihood), "{likelihood}");
     }

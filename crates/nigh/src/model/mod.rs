@@ -24,12 +24,12 @@ use crate::dataset::{Dataset, Features};
 use crate::encoder::{Encoder, Input, Piece, Pretraining, Scope, standardization, standardize};
 use crate::error::{Error, Result};
 use crate::graph::{eigen, order_by};
+use crate::label_sets::LabelSets;
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
 use crate::ops::signal::Stochastic;
 use crate::seeds::{Purpose, Seeds};
-use crate::label_sets::LabelSets;
 use crate::source::labels::{LabelKind, label_rows};
 use crate::source::structure::{STRUCTURE_WIDTH, structure_rows};
 use crate::source::{Proximities, Refresh, Signal, SignalScale, Source};
@@ -539,7 +539,9 @@ fn piece(
                 }
                 LabelKind::Several => {
                     let known = weights.frozen(KNOWN_LABELS, [shape.num_ids, classes]);
-                    let row = |&address: &u32| if (address as usize) < known.rows() { known.row(address as usize) } else { &[] };
+                    let row = |&address: &u32| {
+                        if (address as usize) < known.rows() { known.row(address as usize) } else { &[] }
+                    };
                     let set = |row: &'_ [f32]| (0..).zip(row.to_vec()).filter(|of| of.1 > 0.5).map(|of| of.0);
                     view.addresses.iter().map(|address| set(row(address))).collect()
                 }

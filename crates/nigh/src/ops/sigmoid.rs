@@ -1,8 +1,8 @@
 //! Classification with several labels per node: a sigmoid for each class and the binary cross-entropy of the labels.
 
 use crate::label_sets::LabelSets;
-use crate::linalg::{Matrix, for_row_blocks, for_two_row_blocks};
 use crate::linalg::logistic::cross_entropies;
+use crate::linalg::{Matrix, for_row_blocks, for_two_row_blocks};
 
 /// Scores that are computed at once.
 const LANES: usize = 8;

@@ -117,7 +117,8 @@ fn split_by_graph<Q: Question>(
     let graphs = graphs_by_part(dataset, settings, seeds)?;
     let part = |&number: &usize| -> Result<Part<Q>> {
         let sample = &dataset.samples[number];
-        let nodes: Vec<u32> = (0..sample.graph.num_nodes()).filter(|&i| sample.is_labelled(i)).map(|i| i as u32).collect();
+        let nodes: Vec<u32> =
+            (0..sample.graph.num_nodes()).filter(|&i| sample.is_labelled(i)).map(|i| i as u32).collect();
         if nodes.is_empty() {
             return Err(problem(dataset, number, SplitProblem::NoLabelledNode));
         }

@@ -177,11 +177,8 @@ impl<Q: ClassQuestion> Objective for NodeObjective<Q> {
         }
     }
 
-    fn fit_to_validation<'a>(
-        &mut self,
-        model: &mut Model,
-        valid: impl Iterator<Item = (&'a Part<Q>, &'a Recording)>,
-    ) where
+    fn fit_to_validation<'a>(&mut self, model: &mut Model, valid: impl Iterator<Item = (&'a Part<Q>, &'a Recording)>)
+    where
         Q: 'a,
     {
         if model.gated_branches().is_none() {

@@ -197,7 +197,9 @@ impl Config {
     fn chosen_metric(&self, usual: PairMetric, multi_label: bool) -> Result<Metric> {
         let (default, right) = match self.task.is_about_pairs() {
             true => (usual.into(), "auc, ap, hits@K or mrr"),
-            false if multi_label => (SetMetric::MicroF1.into(), "micro-f1, macro-f1 or ap where nodes have several labels"),
+            false if multi_label => {
+                (SetMetric::MicroF1.into(), "micro-f1, macro-f1 or ap where nodes have several labels")
+            }
             false => (ClassMetric::Accuracy.into(), "accuracy, micro-f1 or macro-f1"),
         };
         let metric = self.metric.unwrap_or(default);
@@ -220,7 +222,8 @@ impl Config {
                 ("valid-per-class", self.valid_per_class),
                 ("test-per-class", self.test_per_class),
             ];
-            let set = |(name, count): (&'static str, Auto<usize>)| Some((name, count.made().filter(|count| *count > 0)?));
+            let set =
+                |(name, count): (&'static str, Auto<usize>)| Some((name, count.made().filter(|count| *count > 0)?));
             return match counts.into_iter().find_map(set) {
                 Some((name, count)) => {
                     let problem = "nodes have several labels each, so they are not counted by class; set valid-fraction and test-fraction";

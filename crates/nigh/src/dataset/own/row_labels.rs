@@ -86,9 +86,8 @@ impl RowLabels {
             Separator::Text(text) => format!("separated by `{text}`"),
         };
         let is_open = *separator == LabelSeparator::Auto;
-        let note = is_open.then(|| {
-            format!("labels in {} are lists {how}; they can be taken as one label each", path.display())
-        });
+        let note = is_open
+            .then(|| format!("labels in {} are lists {how}; they can be taken as one label each", path.display()));
         (labels, note)
     }
 
@@ -252,12 +251,9 @@ mod tests {
         assert_eq!(lists(&["a;b", "c", ""], &auto), [vec!["a", "b"], vec!["c"], vec![]]);
         assert_eq!(lists(&["a | b", "b|c|"], &auto), [["a", "b"], ["b", "c"]]);
         assert_eq!(lists(&["a,b", "b,c", "a,c"], &auto), [["a", "b"], ["b", "c"], ["a", "c"]]);
-        for cells in [
-            ["[\"a, x\",\"b\"]", "[]"],
-            ["['a, x', 'b']", "[]"],
-            ["('a, x', 'b')", "()"],
-            ["{'a, x', 'b'}", "{}"],
-        ] {
+        for cells in
+            [["[\"a, x\",\"b\"]", "[]"], ["['a, x', 'b']", "[]"], ["('a, x', 'b')", "()"], ["{'a, x', 'b'}", "{}"]]
+        {
             assert_eq!(lists(&cells, &auto), [vec!["a, x", "b"], vec![]], "{cells:?}");
         }
         assert_eq!(lists(&["[it's, b]", "[1, 2]"], &auto), [["it's", "b"], ["1", "2"]]);
