@@ -222,36 +222,36 @@ fn labels_in_rows_lists_columns_and_json_are_the_same() {
     let folder = Folder(tempfile::tempdir().unwrap());
     let repeated = "repeated rows in";
     for (name, content, says) in [
-        ("rows.csv", "id,label\na,x\nb,y\na,y\nd,z\nd,z\nd,x\n", repeated),
-        ("list.csv", "id,labels\na,x;y\nb,y\nc,\nd,z; x\n", "lists in"),
-        ("bars.tsv", "id\tlabels\na\tx|y\nb\ty\nd\tz|x\n", "lists in"),
-        ("commas.csv", "id,labels\na,\"x,y\"\nb,y\nd,\"z,x\"\n", "lists in"),
-        ("brackets.csv", "id,labels\na,\"[\"\"x\"\",\"\"y\"\"]\"\nb,['y']\nc,[]\nd,\"[z, x]\"\n", "lists in"),
-        ("columns.csv", "id,x,y,z\na,1,1,0\nb,0,1,0\nc,0,0,0\nd,1,0,1\n", "columns of 0 and 1 in"),
-        ("sets.json", r#"{"a": ["x", "y"], "b": "y", "c": null, "d": ["z", "x"]}"#, "lists in"),
+        ("rows.csv", "id,label\na,p\nb,q\na,q\nd,r\nd,r\nd,p\n", repeated),
+        ("list.csv", "id,labels\na,p;q\nb,q\nc,\nd,r; p\n", "lists in"),
+        ("bars.tsv", "id\tlabels\na\tp|q\nb\tq\nd\tr|p\n", "lists in"),
+        ("commas.csv", "id,labels\na,\"p,q\"\nb,q\nd,\"r,p\"\n", "lists in"),
+        ("brackets.csv", "id,labels\na,\"[\"\"p\"\",\"\"q\"\"]\"\nb,['q']\nc,[]\nd,\"[r, p]\"\n", "lists in"),
+        ("columns.csv", "id,p,q,r\na,1,1,0\nb,0,1,0\nc,0,0,0\nd,1,0,1\n", "columns of 0 and 1 in"),
+        ("sets.json", r#"{"a": ["p", "q"], "b": "q", "c": null, "d": ["r", "p"]}"#, "lists in"),
     ] {
         let dataset = folder.labels(name, content, LabelSeparator::Auto).unwrap();
-        assert_eq!(sets(&dataset), ["x+y", "y", "", "x+z"], "{name}");
+        assert_eq!(sets(&dataset), ["p+q", "q", "", "p+r"], "{name}");
         let note = dataset.notes.iter().find(|note| note.starts_with("nodes have several labels")).unwrap();
         assert!(note.contains("2 of 3 labelled ones, 1.7 each on average") && note.contains(says), "{note}");
     }
     // As PPI has them: an entry per class.
     let map = r#"{"a": [1, 1, 0], "b": [0, 1, 0], "c": [0, 0, 0], "d": [1.0, 0, 1]}"#;
     assert_eq!(sets(&folder.labels("map.json", map, LabelSeparator::Auto).unwrap()), ["0+1", "1", "", "0+2"]);
-    let error = folder.labels("bad.json", r#"{"a": ["x", {"y": 1}]}"#, LabelSeparator::Auto).unwrap_err().to_string();
-    assert!(error.contains("a label of `a` is {\"y\":1}; expected a text or a number"), "{error}");
+    let error = folder.labels("bad.json", r#"{"a": ["p", {"q": 1}]}"#, LabelSeparator::Auto).unwrap_err().to_string();
+    assert!(error.contains("a label of `a` is {\"q\":1}; expected a text or a number"), "{error}");
 }
 
 #[test]
 fn one_label_per_node_stays_one_however_it_is_written() {
     let folder = Folder(tempfile::tempdir().unwrap());
-    let plain = folder.labels("plain.csv", "id,label\na,x\nb,y\nd,x\n", LabelSeparator::Auto).unwrap();
+    let plain = folder.labels("plain.csv", "id,label\na,p\nb,q\nd,p\n", LabelSeparator::Auto).unwrap();
     let expected = [Some(0), Some(1), None, Some(0)];
     assert_eq!(plain.samples[0].labels.as_deref(), Some(&expected[..]));
     for (name, content) in [
-        ("twice.csv", "id,label\na,x\nb,y\nd,x\na,x\n"),
-        ("one-hot.csv", "id,x,y\na,1,0\nb,0,1\nd,1,0\n"),
-        ("lists.json", r#"{"a": ["x"], "b": ["y"], "c": [], "d": ["x"]}"#),
+        ("twice.csv", "id,label\na,p\nb,q\nd,p\na,p\n"),
+        ("one-hot.csv", "id,p,q\na,1,0\nb,0,1\nd,1,0\n"),
+        ("lists.json", r#"{"a": ["p"], "b": ["q"], "c": [], "d": ["p"]}"#),
     ] {
         let dataset = folder.labels(name, content, LabelSeparator::Auto).unwrap();
         assert_eq!(dataset.samples[0].labels.as_deref(), Some(&expected[..]), "{name}");
@@ -264,12 +264,12 @@ fn one_label_per_node_stays_one_however_it_is_written() {
         );
     }
     // A separator is no list where the user says so, or where each row has a label.
-    let whole = folder.labels("x.csv", "id,label\na,x;y\nb,z\nd,z\n", LabelSeparator::None).unwrap();
-    assert_eq!((whole.class_names, whole.samples[0].label_sets.is_none()), (vec!["x;y".into(), "z".into()], true));
-    let rows = folder.labels("x.csv", "id,label\na,x;y\na,z\nd,z\n", LabelSeparator::Auto).unwrap();
-    assert_eq!(sets(&rows), ["x;y+z", "", "", "z"]);
-    let chosen = folder.labels("x.csv", "id,label\na,x/y\nb,y\n", LabelSeparator::Text("/".into())).unwrap();
-    assert_eq!(sets(&chosen), ["x+y", "y", "", ""]);
+    let whole = folder.labels("x.csv", "id,label\na,p;q\nb,r\nd,r\n", LabelSeparator::None).unwrap();
+    assert_eq!((whole.class_names, whole.samples[0].label_sets.is_none()), (vec!["p;q".into(), "r".into()], true));
+    let rows = folder.labels("x.csv", "id,label\na,p;q\na,r\nd,r\n", LabelSeparator::Auto).unwrap();
+    assert_eq!(sets(&rows), ["p;q+r", "", "", "r"]);
+    let chosen = folder.labels("x.csv", "id,label\na,p/q\nb,q\n", LabelSeparator::Text("/".into())).unwrap();
+    assert_eq!(sets(&chosen), ["p+q", "q", "", ""]);
 }
 
 #[test]

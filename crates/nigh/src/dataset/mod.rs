@@ -163,6 +163,7 @@ impl Dataset {
         assert_eq!(labels.len(), self.samples[0].graph.num_nodes(), "one label per node");
         assert!(labels.iter().all(|&label| (label as usize) < class_names.len()), "a name per class");
         self.samples[0].labels = Some(labels.iter().map(|&label| Some(label)).collect());
+        self.samples[0].label_sets = None;
         self.class_names = class_names;
         self
     }
