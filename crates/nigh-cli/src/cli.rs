@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use nigh::dataset::{EdgeColumns, IdColumns, InputFiles, NodeColumns, WeightColumn};
+use nigh::dataset::{EdgeColumns, IdColumns, InputFiles, LabelSeparator, NodeColumns, WeightColumn};
 use nigh::formats::text_table::Formulas;
 use nigh::{Signal, estimate};
 use std::path::PathBuf;
@@ -486,7 +486,8 @@ pub struct Data {
     #[arg(long, value_name = "FILE")]
     pub features: Option<PathBuf>,
 
-    /// Node labels: a table of id and label; .npy, .npz, .mat with a number per node; or .json with a label per id
+    /// Node labels: a table of id and label; .npy, .npz, .mat with a number per node or a column per class; or .json with a label per
+    /// id. A node may have several: in repeated rows, a list, or columns of 0 and 1
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
@@ -538,6 +539,11 @@ pub struct Columns {
     /// Labels: the label [default: label, class ..., or the only other column]
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
+
+    /// Labels: what stands between several labels of a node, `none` if a cell is one label [default: `;`, `|`, or a comma
+    /// where the parts of cells recur]
+    #[arg(long, value_name = "TEXT")]
+    pub label_separator: Option<LabelSeparator>,
 }
 
 impl Data {
@@ -556,6 +562,7 @@ impl Data {
             node_columns: NodeColumns {
                 id: columns.id.clone(),
                 label: columns.label.clone(),
+                label_separator: columns.label_separator.clone().unwrap_or_default(),
                 graph: columns.graph_column.clone(),
             },
             id_columns: IdColumns {

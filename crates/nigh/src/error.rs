@@ -130,6 +130,12 @@ pub enum Error {
         /// Bytes that a plain model needs, if that would fit.
         plain: Option<u64>,
     },
+    /// Sets of labels for a model that tells one class per node.
+    #[error("{dataset}: nodes have several labels each, and the model was trained for one label per node")]
+    SeveralLabels {
+        /// The dataset.
+        dataset: String,
+    },
     /// A name that is not in the list of its kind.
     #[error("unknown {kind} `{name}`{}", did_you_mean(name, known))]
     UnknownName {
@@ -386,6 +392,11 @@ pub enum SplitProblem {
         /// How many classes there are.
         count: usize,
     },
+    /// Nodes with several labels are neither alike nor different.
+    #[error(
+        "nodes have several labels each, and whether two are of the same class is asked of nodes with one; take node-classification"
+    )]
+    SeveralLabels,
     /// All labels differ.
     #[error("no two nodes have the same label; there is no positive pair")]
     NoSameLabelPair,

@@ -37,7 +37,7 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < names < seeds < statistics < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report < tune
+//! Layers: display < error < names < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report < tune
 
 pub mod dataset;
 pub mod display;
@@ -56,6 +56,7 @@ pub mod trained;
 pub mod tune;
 
 mod error;
+mod label_sets;
 mod linalg;
 mod names;
 mod seeds;
@@ -69,6 +70,7 @@ pub use nigh_formats as formats;
 pub use dataset::{Dataset, Features, Ids, Sample};
 pub use error::{Error, GraphProblem, Result, SplitProblem, nearest};
 pub use graph::{Graph, Operator};
+pub use label_sets::LabelSets;
 pub use linalg::{Matrix, SparseMatrix, Storage, StorageError};
 pub use metric::Metric;
 #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! 7. Metrics: AUC, average precision, Hits@K, MRR, accuracy, micro-F1, macro-F1, all as fractions of one.
 
 use crate::error::{Error, Result};
+use crate::label_sets::LabelSets;
 use crate::names::serde_as_word;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,10 +40,66 @@ pub enum ClassMetric {
     MacroF1,
 }
 
+/// What is measured where nodes have several labels each, as scikit-learn does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetMetric {
+    /// F1 over the decisions about all nodes and classes together.
+    MicroF1,
+    /// Mean of F1 over all classes; a class that neither occurs nor is answered counts zero.
+    MacroF1,
+    /// Average precision of the scores of a class, as a mean over the classes that occur.
+    AveragePrecision,
+}
+
+/// Answers for nodes that may have several labels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetAnswers {
+    /// The labels of each node.
+    pub sets: LabelSets,
+    /// A score of each class for each node, row by row.
+    pub scores: Vec<f32>,
+}
+
+impl SetMetric {
+    /// Every one of them.
+    pub const ALL: [SetMetric; 3] = [SetMetric::AveragePrecision, SetMetric::MicroF1, SetMetric::MacroF1];
+
+    /// The metric of answers for nodes with these labels.
+    pub fn of(self, labels: &LabelSets, answers: &SetAnswers) -> f64 {
+        let classes = answers.scores.len() / labels.len().max(1);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        match self {
+            SetMetric::MicroF1 => {
+                ClassCounts::of_sets(labels, &answers.sets, classes).into_iter().sum::<ClassCounts>().f1()
+            }
+            SetMetric::MacroF1 => {
+                let counts = ClassCounts::of_sets(labels, &answers.sets, classes);
+                mean(&counts.into_iter().map(ClassCounts::f1).collect::<Vec<_>>())
+            }
+            SetMetric::AveragePrecision => {
+                let of_class = |class: usize| {
+                    let scores = answers.scores.iter().skip(class).step_by(classes).zip(labels.iter());
+                    let (positive, negative): (Vec<_>, Vec<_>) =
+                        scores.partition(|(_, set)| set.contains(&(class as u32)));
+                    let [positive, negative] = [positive, negative]
+                        .map(|side| side.into_iter().map(|(&score, _)| score).collect::<Vec<f32>>());
+                    (!positive.is_empty()).then(|| average_precision(&positive, &negative))
+                };
+                mean(&(0..classes).filter_map(of_class).collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
 impl Metric {
     /// As a metric of scores of pairs.
     pub fn of_pairs(self) -> Option<PairMetric> {
         if let Metric::Pairs(metric) = self { Some(metric) } else { None }
+    }
+
+    /// As a metric of sets of labels. Average precision has one name for pairs and for classes.
+    pub fn of_sets(self) -> Option<SetMetric> {
+        SetMetric::ALL.into_iter().find(|&metric| Metric::from(metric) == self)
     }
 
     /// As a metric of classes.
@@ -60,6 +117,16 @@ impl From<PairMetric> for Metric {
 impl From<ClassMetric> for Metric {
     fn from(metric: ClassMetric) -> Metric {
         Metric::Classes(metric)
+    }
+}
+
+impl From<SetMetric> for Metric {
+    fn from(metric: SetMetric) -> Metric {
+        match metric {
+            SetMetric::MicroF1 => Metric::Classes(ClassMetric::MicroF1),
+            SetMetric::MacroF1 => Metric::Classes(ClassMetric::MacroF1),
+            SetMetric::AveragePrecision => Metric::Pairs(PairMetric::AveragePrecision),
+        }
     }
 }
 
@@ -310,19 +377,35 @@ impl ClassCounts {
         counts
     }
 
-    /// `2 P R / (P + R)`.
+    /// By class, for nodes that have several.
+    fn of_sets(labels: &LabelSets, predictions: &LabelSets, classes: usize) -> Vec<ClassCounts> {
+        let mut counts = vec![ClassCounts::default(); classes];
+        for (labels, predictions) in labels.iter().zip(predictions.iter()) {
+            labels.iter().chain(predictions).for_each(|&class| counts[class as usize].labels_and_predictions += 1);
+            let right = predictions.iter().filter(|class| labels.binary_search(class).is_ok());
+            right.for_each(|&class| counts[class as usize].right += 1);
+        }
+        counts
+    }
+
+    /// `2 P R / (P + R)`; zero where there is nothing to find and nothing found.
     fn f1(self) -> f64 {
-        2.0 * self.right as f64 / self.labels_and_predictions as f64
+        2.0 * self.right as f64 / self.labels_and_predictions.max(1) as f64
+    }
+}
+
+impl std::iter::Sum for ClassCounts {
+    fn sum<I: Iterator<Item = ClassCounts>>(all: I) -> ClassCounts {
+        all.fold(ClassCounts::default(), |sum, of_class| ClassCounts {
+            right: sum.right + of_class.right,
+            labels_and_predictions: sum.labels_and_predictions + of_class.labels_and_predictions,
+        })
     }
 }
 
 /// F1 over the decisions about all classes together.
 pub fn micro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
-    let sum = |sum: ClassCounts, of_class: &ClassCounts| ClassCounts {
-        right: sum.right + of_class.right,
-        labels_and_predictions: sum.labels_and_predictions + of_class.labels_and_predictions,
-    };
-    ClassCounts::of(labels, predictions).values().fold(ClassCounts::default(), sum).f1()
+    ClassCounts::of(labels, predictions).into_values().sum::<ClassCounts>().f1()
 }
 
 /// The mean of F1 over every class that occurs among labels or predictions.

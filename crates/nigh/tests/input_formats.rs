@@ -279,8 +279,12 @@ fn a_matlab_file_has_graph_features_and_labels() {
     let dataset = load(&folder.file("y.mat", mat(&[("whatever", net), ("label", column)], true, false)));
     assert_eq!((of_nodes(&dataset).1, &dataset.class_names[..]), (expected.1, &["1".to_string(), "2".to_string()][..]));
     let several = MatSample::Full { shape: [3, 2], values: &[1.0, 1.0, 0.0, 1.0, 0.0, 0.0] };
-    let error = refused(&folder.file("z.mat", mat(&[("net", net), ("group", several)], false, false)));
-    assert!(error.ends_with("z.mat: row 0 has 2 labels; expected one label per node"), "{error}");
+    let dataset = load(&folder.file("z.mat", mat(&[("net", net), ("group", several)], false, false)));
+    let sets = dataset.samples[0].label_sets.as_ref().unwrap();
+    assert_eq!(sets.iter().collect::<Vec<_>>(), [&[0, 1][..], &[0], &[]]);
+    let half = MatSample::Full { shape: [3, 2], values: &[1.0, 0.5, 0.0, 1.0, 0.0, 0.0] };
+    let error = refused(&folder.file("z.mat", mat(&[("net", net), ("group", half)], false, false)));
+    assert!(error.ends_with("z.mat: row 1, column 0 is 0.5; expected 0 or 1, with a column per class"), "{error}");
     let error = refused(&folder.file("none.mat", mat(&[("x", words)], false, false)));
     assert!(error.ends_with("expected a square matrix `net`, `network` or `A`; it holds x"), "{error}");
     let error = refused(&folder.file("new.mat", b"MATLAB 7.3 MAT-file, Platform: GLNXA64"));

@@ -2,15 +2,15 @@
 
 use nigh::encoder::{Encoder, Gin, Input, Layers, Propagated, Scope};
 
-use nigh::metric::{ClassMetric, PairMetric};
+use nigh::metric::{ClassMetric, PairMetric, SetAnswers, SetMetric};
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Answer, Architecture, Head, Recording, Scoring, Shape};
 use nigh::ops::pairs::{PairLoss, Scale};
-use nigh::ops::softmax;
+use nigh::ops::{sigmoid, softmax};
 use nigh::tape::{Var, Weight};
 use nigh::train::Adam;
-use nigh::{Decoder, Features, Graph, Model, Operator, Seeds, Storage, View};
+use nigh::{Decoder, Features, Graph, LabelSets, Model, Operator, Seeds, Storage, View};
 use nigh::{Matrix, SparseMatrix};
 use serde_json::Value;
 
@@ -58,6 +58,21 @@ fn accuracy_and_macro_f1_are_those_of_scikit_learn() {
         let (labels, predictions) = (nodes(&case["labels"]), nodes(&case["predictions"]));
         for (metric, key) in [(ClassMetric::Accuracy, "accuracy"), (ClassMetric::MacroF1, "macro_f1")] {
             let found = metric.of(&labels, &predictions);
+            assert_metric(found, &case[key], &format!("{key} of {}", case["name"]));
+        }
+    }
+}
+
+#[test]
+fn metrics_of_several_labels_per_node_are_those_of_scikit_learn() {
+    for case in cases("label_sets") {
+        let (labels, scores) = (matrix(&case["labels"]), matrix(&case["scores"]));
+        let rows = |of: &Matrix| -> LabelSets { (0..of.rows()).map(|row| sigmoid::answered(of.row(row))).collect() };
+        let answers = SetAnswers { sets: rows(&scores), scores: scores.data().to_vec() };
+        let keys =
+            [(SetMetric::MicroF1, "micro_f1"), (SetMetric::MacroF1, "macro_f1"), (SetMetric::AveragePrecision, "ap")];
+        for (metric, key) in keys {
+            let found = metric.of(&rows(&labels), &answers);
             assert_metric(found, &case[key], &format!("{key} of {}", case["name"]));
         }
     }

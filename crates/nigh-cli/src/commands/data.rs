@@ -8,7 +8,7 @@ use nigh::display::{byte_size, pluralize};
 use nigh::formats::text_table::Formulas;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::report::histogram::histogram;
-use nigh::{Dataset, Graph};
+use nigh::{Dataset, Graph, Sample};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
@@ -103,6 +103,7 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
             "num_self_loops": dataset.cleaning.map(|cleaning| cleaning.self_loops),
             "num_both_ways": dataset.cleaning.map(|cleaning| cleaning.both_ways),
             "labelled": facts.labelled,
+            "multi_label": dataset.is_multi_label(),
             "notes": dataset.notes,
         }));
     }
@@ -123,7 +124,7 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
     let mut text = table.to_string();
     writeln!(
         text,
-        "\n{} (the largest has {}), {}\ndegree {:.1} on average, {} at most; {} of {} labelled",
+        "\n{} (the largest has {}), {}\ndegree {:.1} on average, {} at most; {} of {} labelled{}",
         pluralize(facts.components, "component"),
         pluralize(facts.largest, "node"),
         pluralize(facts.isolated, "isolated node"),
@@ -131,6 +132,7 @@ fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {
         facts.max_degree,
         facts.labelled,
         pluralize(counts.nodes, "node"),
+        if dataset.is_multi_label() { ", some with several labels" } else { "" },
     )?;
     match facts.weights {
         Some([least, mean, most]) => writeln!(text, "weights from {least} to {most}, {mean:.3} on average")?,
@@ -171,7 +173,6 @@ impl Facts {
     fn of(dataset: &Dataset) -> Facts {
         let graphs = || dataset.samples.iter().map(|sample| &sample.graph);
         let degrees = || graphs().flat_map(|graph| (0..graph.num_nodes()).map(|node| graph.degree(node)));
-        let labels = dataset.samples.iter().flat_map(|sample| sample.labels.iter().flat_map(|labels| labels.iter()));
         let sizes: Vec<usize> = graphs().flat_map(|graph| graph.component_sizes()).collect();
         let weights = || graphs().filter(|graph| graph.is_weighted()).flat_map(|graph| graph.edge_weights());
         let (count, sum) = weights().fold((0u32, 0.0), |(count, sum), weight| (count + 1, sum + f64::from(weight)));
@@ -182,7 +183,7 @@ impl Facts {
             isolated: degrees().filter(|&degree| degree == 0).count(),
             max_degree: degrees().max().unwrap_or(0),
             weights: (count > 0).then_some([least, (sum / f64::from(count.max(1))) as f32, most]),
-            labelled: labels.flatten().count(),
+            labelled: dataset.samples.iter().map(Sample::num_labelled).sum(),
         }
     }
 }

@@ -160,6 +160,7 @@ fn options_of(note: &str) -> String {
         _ if note.ends_with("one can be named as the weight") => " (--weight)".into(),
         _ if note.ends_with("it can be named as the weight") => format!(" (--weight {})", column()),
         _ if note.ends_with("they can be left out") => " (--weight none)".into(),
+        _ if note.ends_with("they can be taken as one label each") => " (--label-separator none)".into(),
         _ if note.ends_with("the graph is another file") => " (--labels)".into(),
         _ => String::new(),
     }

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use nigh::dataset::{Ids, Pairs, read_pairs};
 use nigh::formats::records::{RecordColumn, Records, is_parquet};
 use nigh::report::aligned_table::AlignedTable;
-use nigh::trained::{Inference, Link};
+use nigh::trained::{Classified, Inference, LabelledNode, Link};
 use nigh::{Dataset, Error, Trained};
 use std::path::Path;
 
@@ -36,6 +36,7 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
     let records = match (&options.pairs, &options.node) {
+        (None, None) if trained.summary.multi_label => label_sets(&trained, &dataset, quiet)?,
         (None, None) => classes(&trained, &dataset, quiet)?,
         (Some(path), _) => pairs(&infer(&trained, &dataset, options, quiet)?, path, quiet)?,
         (None, Some(name)) => {
@@ -129,16 +130,47 @@ fn links_table(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> Stri
 }
 
 fn classes(trained: &Trained, dataset: &Dataset, quiet: bool) -> Result<Records> {
-    let class_names = trained.summary.class_names.clone();
-    let (mut graphs, mut ids) = (Vec::new(), Vec::new());
-    let (mut labels, mut probabilities) = (Vec::new(), Vec::new());
+    let class_names = &trained.summary.class_names;
+    let (records, answers) =
+        answers(trained, dataset, quiet, |inference| inference.classes(), |answer: &Classified| answer.node)?;
+    let labels = answers.iter().map(|answer| &class_names[answer.class as usize]);
+    let probabilities = answers.iter().map(|answer| answer.probability).collect();
+    Ok(records
+        .with("label", RecordColumn::from_texts(labels))
+        .with("probability", RecordColumn::Numbers(probabilities)))
+}
+
+/// The labels of nodes that may have several, and the probability of each class.
+fn label_sets(trained: &Trained, dataset: &Dataset, quiet: bool) -> Result<Records> {
+    let class_names = &trained.summary.class_names;
+    let (records, answers) =
+        answers(trained, dataset, quiet, |inference| inference.label_sets(), |answer: &LabelledNode| answer.node)?;
+    let joined = |answer: &LabelledNode| {
+        answer.classes.iter().map(|&class| class_names[class as usize].as_str()).collect::<Vec<_>>().join(";")
+    };
+    let labels: Vec<String> = answers.iter().map(joined).collect();
+    let records = records.with("labels", RecordColumn::from_texts(labels));
+    Ok(class_names.iter().enumerate().fold(records, |records, (class, name)| {
+        let of_class = answers.iter().map(|answer| answer.probabilities[class]).collect();
+        records.with(format!("probability of {name}"), RecordColumn::Numbers(of_class))
+    }))
+}
+
+/// What is answered for the nodes of all graphs, and columns that name the nodes.
+fn answers<A>(
+    trained: &Trained,
+    dataset: &Dataset,
+    quiet: bool,
+    of_graph: impl Fn(&Inference<'_>) -> nigh::Result<Vec<A>>,
+    node: impl Fn(&A) -> u32,
+) -> Result<(Records, Vec<A>)> {
+    let (mut graphs, mut ids, mut answers) = (Vec::new(), Vec::new(), Vec::new());
     trained.apply_each(dataset, |number, inference| {
         print_notes(&inference.notes, quiet || number > 0);
-        for answer in inference.classes()? {
+        for answer in of_graph(&inference)? {
             graphs.push(dataset.graph_name(number));
-            ids.push(inference.sample.ids.name(answer.node as usize).into_owned());
-            labels.push(class_names[answer.class as usize].clone());
-            probabilities.push(answer.probability);
+            ids.push(inference.sample.ids.name(node(&answer) as usize).into_owned());
+            answers.push(answer);
         }
         Ok(())
     })?;
@@ -146,8 +178,5 @@ fn classes(trained: &Trained, dataset: &Dataset, quiet: bool) -> Result<Records>
         1 => Records::default(),
         _ => Records::default().with("graph", RecordColumn::from_texts(graphs)),
     };
-    Ok(records
-        .with("id", id_column(ids))
-        .with("label", RecordColumn::from_texts(labels))
-        .with("probability", RecordColumn::Numbers(probabilities)))
+    Ok((records.with("id", id_column(ids)), answers))
 }

@@ -88,7 +88,9 @@ fn a_first_row_of_features_with_text_is_not_a_header_if_it_names_a_node() {
 fn labels_that_do_not_fit_are_refused() {
     let cases = [
         ("ada0,x\nnobody,y\n", "node-classification", vec!["labels.csv:2:", "`nobody` is not in the graph"]),
-        ("ada0,x\nada0,y\n", "node-classification", vec!["labels.csv:2:", "has a row already, on line 1"]),
+        ("ada0,x\nada0,y\n", "node-classification", vec!["1 labelled nodes can't be split"]),
+        ("ada0,x\nada0,y\n", "pairwise-node-classification", vec!["several labels each", "take node-classification"]),
+        ("ada0,0,1\nada1,1,2\n", "node-classification", vec!["labels.csv:2:", "column 3 has 2; expected 0 or 1"]),
         ("ada0,x\nada1\n", "node-classification", vec!["labels.csv:2:", "1 columns, but the lines above have 2"]),
         ("ada0,x,1\n", "node-classification", vec!["labels.csv:1:", "3 columns; expected an id and its label"]),
         ("ada0,x\n,y\n", "node-classification", vec!["labels.csv:2:", "column 1 is empty"]),

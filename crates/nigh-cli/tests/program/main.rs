@@ -13,6 +13,7 @@ mod demo;
 mod diagnose;
 mod hostile_names;
 mod input_formats;
+mod label_sets;
 mod model_folder;
 mod models;
 mod report_page;

@@ -36,6 +36,7 @@ impl Dataset {
             graph: sample.graph.permute(&nodes)?.into(),
             features: sample.features.permute_rows(&nodes),
             labels: sample.labels.as_ref().map(|labels| nodes.iter().map(|&node| labels[node as usize]).collect()),
+            label_sets: sample.label_sets.as_ref().map(|sets| sets.select(&nodes).into()),
             ids: sample.ids.select(&nodes).into(),
             addresses: Some(order.iter().map(|entry| entry.0).collect()),
         };
@@ -43,6 +44,16 @@ impl Dataset {
         nodes.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
         let fixed_split = self.fixed_split.as_ref().map(|split| split.renumbered(&place));
         Ok((Dataset { samples: vec![aligned], fixed_split, ..self.clone() }, num_known))
+    }
+
+    /// The same data with a set of labels for each node where it has one label.
+    pub fn with_sets_of_labels(mut self) -> Dataset {
+        for sample in &mut self.samples {
+            if let Some(labels) = sample.labels.take() {
+                sample.label_sets = Some(Arc::new(labels.iter().copied().collect()));
+            }
+        }
+        self
     }
 
     /// The same data with classes numbered as a model numbers them.
@@ -58,6 +69,7 @@ impl Dataset {
                 labels.iter().map(|label| label.map(|class| numbers[class as usize])).collect()
             };
             sample.labels = sample.labels.as_ref().map(renumbered);
+            sample.label_sets = sample.label_sets.as_ref().map(|sets| sets.renumbered(&numbers).into());
         }
         self.class_names = class_names.to_vec();
         Ok(self)

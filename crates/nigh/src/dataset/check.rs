@@ -11,10 +11,12 @@ impl Dataset {
         for (number, sample) in self.samples.iter().enumerate() {
             let n = sample.graph.num_nodes();
             let labels = sample.labels.as_ref().map_or(n, |labels| labels.len());
+            let sets = sample.label_sets.as_ref().map_or(n, |sets| sets.len());
             let addresses = sample.addresses.as_ref().map_or(n, |rows| rows.len());
             let lengths = [
                 ("rows of features", sample.features.rows()),
                 ("labels", labels),
+                ("sets of labels", sets),
                 ("ids", sample.ids.len()),
                 ("addresses", addresses),
             ];
@@ -26,11 +28,18 @@ impl Dataset {
             if width != expected {
                 return wrong(format!("graph {number} has {width} features per node, graph 0 has {expected}"));
             }
-            let largest = sample.labels.iter().flat_map(|labels| labels.iter()).flatten().max();
+            if sample.labels.is_some() && sample.label_sets.is_some() {
+                return wrong(format!("graph {number} has both one label per node and several"));
+            }
+            let in_sets = sample.label_sets.iter().flat_map(|sets| sets.classes());
+            let largest = sample.labels.iter().flat_map(|labels| labels.iter()).flatten().chain(in_sets).max();
             if let Some(label) = largest.filter(|&&label| label as usize >= self.class_names.len()) {
                 let classes = self.class_names.len();
                 return wrong(format!("graph {number} has label {label}, but there are {classes} classes"));
             }
+        }
+        if self.is_multi_label() && self.samples.iter().any(|sample| sample.labels.is_some()) {
+            return wrong("some graphs have one label per node and others several".into());
         }
         if let Some(counts) = self.paper_defaults.graphs
             && (counts.iter().sum::<usize>() != self.samples.len() || counts.contains(&0))
@@ -41,8 +50,7 @@ impl Dataset {
             return wrong(format!("{} names for {} graphs", self.graph_names.len(), self.samples.len()));
         }
         let n = first.graph.num_nodes() as u32;
-        let labelled =
-            |&node: &u32| node < n && first.labels.as_ref().is_some_and(|labels| labels[node as usize].is_some());
+        let labelled = |&node: &u32| node < n && first.is_labelled(node as usize);
         match &self.fixed_split {
             Some(FixedSplit::Nodes(parts)) if !parts.iter().flatten().all(labelled) => {
                 wrong("the given split names a node without a label".into())

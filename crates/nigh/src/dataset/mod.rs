@@ -21,10 +21,11 @@ pub use ids::{IdLookup, Ids};
 #[cfg(feature = "fetch")]
 pub use named::fetch;
 pub use named::{Counts, DatasetFile, Folder, Folders, NamedDataset, Origin, REGISTRY};
-pub use own::{EdgeColumns, IdColumns, InputFiles, NodeColumns, Pairs, WeightColumn, read_pairs};
+pub use own::{EdgeColumns, IdColumns, InputFiles, LabelSeparator, NodeColumns, Pairs, WeightColumn, read_pairs};
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};
+use crate::label_sets::LabelSets;
 use crate::names::one_of;
 use crate::source::SignalScale;
 use std::path::Path;
@@ -62,6 +63,8 @@ pub struct Sample {
     pub features: Features,
     /// The class of each node, where it is known.
     pub labels: Option<Arc<[Option<u32>]>>,
+    /// The classes of each node, where nodes may have several; `labels` is then `None`.
+    pub label_sets: Option<Arc<LabelSets>>,
     /// The names of the nodes.
     pub ids: Arc<Ids>,
     /// The number by which the model knows each node, where it differs from the node's own (`Dataset::aligned`).
@@ -77,6 +80,23 @@ pub struct PaperDefaults {
     pub per_class: Option<[usize; 3]>,
     /// Graphs for training, validation and test, where there are several.
     pub graphs: Option<[usize; 3]>,
+}
+
+impl Sample {
+    /// How many nodes have a label.
+    pub fn num_labelled(&self) -> usize {
+        match (&self.labels, &self.label_sets) {
+            (Some(labels), _) => labels.iter().flatten().count(),
+            (None, Some(sets)) => sets.labelled().count(),
+            (None, None) => 0,
+        }
+    }
+
+    /// Whether a node has a label.
+    pub fn is_labelled(&self, node: usize) -> bool {
+        self.labels.as_ref().is_some_and(|labels| labels[node].is_some())
+            || self.label_sets.as_ref().is_some_and(|sets| !sets.of(node).is_empty())
+    }
 }
 
 /// Every name of a dataset, built in or public.
@@ -117,6 +137,7 @@ impl Dataset {
             graph: graph.into(),
             features: Features::Constant(n),
             labels: None,
+            label_sets: None,
             ids: Ids::Numbers(n).into(),
             addresses: None,
         };
@@ -142,8 +163,27 @@ impl Dataset {
         assert_eq!(labels.len(), self.samples[0].graph.num_nodes(), "one label per node");
         assert!(labels.iter().all(|&label| (label as usize) < class_names.len()), "a name per class");
         self.samples[0].labels = Some(labels.iter().map(|&label| Some(label)).collect());
+        self.samples[0].label_sets = None;
         self.class_names = class_names;
         self
+    }
+
+    /// With a set of classes for every node of the only graph; one without any has no label.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one set per node, or not a name for each class.
+    pub fn with_label_sets(mut self, sets: LabelSets, class_names: Vec<String>) -> Dataset {
+        assert_eq!(sets.len(), self.samples[0].graph.num_nodes(), "one set per node");
+        assert!(sets.classes().iter().all(|&label| (label as usize) < class_names.len()), "a name per class");
+        (self.samples[0].labels, self.samples[0].label_sets) = (None, Some(sets.into()));
+        self.class_names = class_names;
+        self
+    }
+
+    /// Whether nodes may have several labels each.
+    pub fn is_multi_label(&self) -> bool {
+        self.samples.iter().any(|sample| sample.label_sets.is_some())
     }
 
     /// Several graphs, for inductive work.

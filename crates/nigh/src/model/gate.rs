@@ -1,7 +1,12 @@
 //! How much each branch counts that gives class scores of its own: `softmax(Σ_b w_b ln p_b)` with weights `w ≥ 0` that are fitted on validation nodes.
+//! Where nodes may have several labels, `σ(Σ_b w_b x_b)` for each class, with the log-odds `x_b` that a branch gives it.
 
+use crate::label_sets::LabelSets;
+use crate::linalg::logistic::cross_entropies;
 use crate::linalg::softmax::{most_likely, probabilities};
 use crate::linalg::{Matrix, add_scaled, for_row_blocks};
+use crate::source::labels::LabelKind;
+use crate::statistics::mean_and_std;
 
 /// The name of the weights of the branches.
 pub(crate) const GATE: &str = "head/gate";
@@ -11,6 +16,9 @@ const PULL: f64 = 0.05;
 
 /// Validation nodes that the weights are fitted to, at most: a handful of weights needs no more.
 const MOST_NODES: usize = 5_000;
+
+/// Where nodes may have several labels every class of each is a decision, and these are as many as they are fitted to.
+const MOST_DECISIONS: usize = 50_000;
 
 /// Rounds over the weights, each of which is moved by a Newton step in turn.
 const ROUNDS: usize = 8;
@@ -23,8 +31,8 @@ pub(super) fn in_use(weights: &[f32]) -> Vec<f32> {
     }
 }
 
-/// `Σ_b w_b ln p_b` of every row, from the scores of all branches side by side.
-pub(super) fn combine(scores: &Matrix, weights: &[f32], answer: &mut Matrix) {
+/// `Σ_b w_b ln p_b` of every row, or `Σ_b w_b x_b`, from the scores of all branches side by side.
+pub(super) fn combine(scores: &Matrix, weights: &[f32], kind: LabelKind, answer: &mut Matrix) {
     let (weights, classes) = (in_use(weights), scores.cols() / weights.len());
     answer.reshape(scores.rows(), classes);
     for_row_blocks(answer.data_mut(), classes, 16 * scores.cols(), |first, rows| {
@@ -33,12 +41,20 @@ pub(super) fn combine(scores: &Matrix, weights: &[f32], answer: &mut Matrix) {
             row.fill(0.0);
             for (scores, &weight) in scores.row(first + at).chunks_exact(classes).zip(&weights) {
                 if weight > 0.0 {
-                    log_probabilities(scores, &mut logs);
+                    logs_of(scores, kind, &mut logs);
                     add_scaled(row, weight, &logs);
                 }
             }
         }
     });
+}
+
+/// What is summed over branches.
+fn logs_of(scores: &[f32], kind: LabelKind, logs: &mut [f32]) {
+    match kind {
+        LabelKind::One => log_probabilities(scores, logs),
+        LabelKind::Several => logs.copy_from_slice(scores),
+    }
 }
 
 /// `ln softmax(x)`.
@@ -53,7 +69,9 @@ fn log_probabilities(scores: &[f32], logs: &mut [f32]) {
 /// The first branch is the best one, or the `simplest` if the best is no better than that by more than a standard error; it alone has weight one.
 /// Others join it one by one, the most useful first, as long as the accuracy rises by more than a standard error; the weights of those
 /// that joined minimise the negative log-likelihood, with a pull to the first branch alone. Returned with the mean log-likelihood that they give.
-pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize, simplest: Option<usize>) -> (Vec<f32>, f64) {
+///
+/// Where nodes may have several labels, the mean cross-entropy of their classes is what has to fall by more than a standard error, in the place of the accuracy.
+pub(crate) fn fit(scores: &Matrix, labels: KnownClasses, branches: usize, simplest: Option<usize>) -> (Vec<f32>, f64) {
     let nodes = Nodes::new(scores, labels, branches);
     let alone = |branch: usize| {
         let weights: Vec<f64> = (0..branches).map(|other| f64::from(u8::from(other == branch))).collect();
@@ -63,7 +81,7 @@ pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize, simplest: Op
     let best = (1..branches).fold(0, |best, at| if judged[at].is_better_than(&judged[best]) { at } else { best });
     let first = simplest.filter(|&at| !nodes.is_clearly_better(&judged[best], &judged[at])).unwrap_or(best);
     let mut taken = vec![first];
-    let (mut weights, mut found) = (vec![0.0; branches], judged[first]);
+    let (mut weights, mut found) = (vec![0.0; branches], judged[first].clone());
     weights[first] = 1.0;
     while taken.len() < branches {
         let tried = (0..branches).filter(|branch| !taken.contains(branch)).map(|branch| {
@@ -80,11 +98,46 @@ pub(crate) fn fit(scores: &Matrix, labels: &[u32], branches: usize, simplest: Op
     (weights.iter().map(|&weight| weight as f32).collect(), -found.loss / nodes.count as f64)
 }
 
+/// The right answers for nodes.
+#[derive(Debug, Clone)]
+pub(crate) enum KnownClasses {
+    One(Vec<u32>),
+    Several(LabelSets),
+}
+
+impl KnownClasses {
+    fn kind(&self) -> LabelKind {
+        match self {
+            KnownClasses::One(_) => LabelKind::One,
+            KnownClasses::Several(_) => LabelKind::Several,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            KnownClasses::One(labels) => labels.len(),
+            KnownClasses::Several(sets) => sets.len(),
+        }
+    }
+
+    fn step_by(self, step: usize) -> KnownClasses {
+        match self {
+            KnownClasses::One(labels) => KnownClasses::One(labels.into_iter().step_by(step).collect()),
+            KnownClasses::Several(sets) => {
+                KnownClasses::Several(sets.iter().step_by(step).map(|set| set.iter().copied()).collect())
+            }
+        }
+    }
+}
+
 /// How well weights do.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Judgement {
+    /// Nodes whose class is right; none where they may have several.
     right: usize,
     loss: f64,
+    /// By node, where they may have several classes.
+    losses: Vec<f64>,
 }
 
 impl Judgement {
@@ -96,22 +149,26 @@ impl Judgement {
 /// Log-probabilities of every branch for nodes whose classes are known.
 struct Nodes {
     logs: Matrix,
-    labels: Vec<u32>,
+    labels: KnownClasses,
     count: usize,
     classes: usize,
     branches: usize,
 }
 
 impl Nodes {
-    fn new(scores: &Matrix, labels: &[u32], branches: usize) -> Nodes {
+    fn new(scores: &Matrix, labels: KnownClasses, branches: usize) -> Nodes {
         let classes = scores.cols() / branches;
-        let step = labels.len().div_ceil(MOST_NODES).max(1);
-        let labels: Vec<u32> = labels.iter().copied().step_by(step).collect();
+        let most = match labels.kind() {
+            LabelKind::One => MOST_NODES,
+            LabelKind::Several => (MOST_DECISIONS / classes.max(1)).clamp(MOST_NODES / 10, MOST_NODES),
+        };
+        let step = labels.len().div_ceil(most).max(1);
+        let labels = labels.step_by(step);
         let count = labels.len();
         let mut logs = Matrix::zeros(count, scores.cols());
         for node in 0..count {
             let rows = logs.row_mut(node).chunks_exact_mut(classes).zip(scores.row(node * step).chunks_exact(classes));
-            rows.for_each(|(logs, scores)| log_probabilities(scores, logs));
+            rows.for_each(|(logs, scores)| logs_of(scores, labels.kind(), logs));
         }
         Nodes { logs, labels, count, classes, branches }
     }
@@ -127,19 +184,43 @@ impl Nodes {
 
     fn judge(&self, weights: &[f64]) -> Judgement {
         let (mut sum, mut logs) = (vec![0.0; self.classes], vec![0.0; self.classes]);
-        let (mut right, mut loss) = (0, 0.0);
+        let (mut right, mut loss, mut losses) = (0, 0.0, Vec::new());
         for node in 0..self.count {
             self.combined(node, weights, &mut sum);
-            right += usize::from(most_likely(&sum) == self.labels[node]);
-            log_probabilities(&sum, &mut logs);
-            loss -= f64::from(logs[self.labels[node] as usize]);
+            match &self.labels {
+                KnownClasses::One(labels) => {
+                    right += usize::from(most_likely(&sum) == labels[node]);
+                    log_probabilities(&sum, &mut logs);
+                    loss -= f64::from(logs[labels[node] as usize]);
+                }
+                KnownClasses::Several(sets) => {
+                    let of_class = |(loss, _): (f64, f64)| loss;
+                    let of_node: f64 = self.decisions(&sum, sets.of(node)).map(of_class).sum();
+                    losses.push(of_node / self.classes as f64);
+                    loss += of_node / self.classes as f64;
+                }
+            }
         }
-        Judgement { right, loss }
+        Judgement { right, loss, losses }
+    }
+
+    /// The cross-entropy of each class, and its slope by the score.
+    fn decisions<'a>(&self, scores: &'a [f32], set: &'a [u32]) -> impl Iterator<Item = (f64, f64)> + 'a {
+        scores.iter().zip(0..).map(|(&score, class)| {
+            let label = f32::from(u8::from(set.binary_search(&class).is_ok()));
+            let ([loss], [slope]) = cross_entropies(&[score], &[label]);
+            (f64::from(loss), f64::from(slope))
+        })
     }
 
     /// Whether one gets more nodes right than another by more than a standard error of the other's count: a difference that few hundred nodes show
-    /// by chance is none.
+    /// by chance is none. Where nodes may have several classes, whether the mean loss is lower by more than a standard error of the difference.
     fn is_clearly_better(&self, one: &Judgement, other: &Judgement) -> bool {
+        if !one.losses.is_empty() {
+            let differences: Vec<f64> = other.losses.iter().zip(&one.losses).map(|(other, one)| other - one).collect();
+            let (mean, deviation) = mean_and_std(&differences);
+            return mean > deviation / (self.count as f64).sqrt();
+        }
         let (right, count) = (other.right as f64, self.count as f64);
         one.right as f64 > right + (right * (1.0 - right / count)).sqrt()
     }
@@ -154,13 +235,26 @@ impl Nodes {
                 let (mut slope, mut curvature) = (0.0, 0.0);
                 for node in 0..self.count {
                     self.combined(node, &weights, &mut sum);
-                    probabilities(&sum, &mut p);
                     let logs = &self.logs.row(node)[branch * self.classes..][..self.classes];
+                    let labels = match &self.labels {
+                        KnownClasses::One(labels) => labels,
+                        KnownClasses::Several(sets) => {
+                            for ((_, by_score), &x) in self.decisions(&sum, sets.of(node)).zip(logs) {
+                                let (share, x) = (1.0 / self.classes as f64, f64::from(x));
+                                // The slope is the sigmoid, or it less one.
+                                let variance = by_score.abs() * (1.0 - by_score.abs());
+                                slope += share * by_score * x;
+                                curvature += share * variance * x * x;
+                            }
+                            continue;
+                        }
+                    };
+                    probabilities(&sum, &mut p);
                     let moment = |power: i32| -> f64 {
                         p.iter().zip(logs).map(|(&p, &log)| f64::from(p) * f64::from(log).powi(power)).sum()
                     };
                     let mean = moment(1);
-                    slope += mean - f64::from(logs[self.labels[node] as usize]);
+                    slope += mean - f64::from(logs[labels[node] as usize]);
                     curvature += moment(2) - mean * mean;
                 }
                 let start = f64::from(u8::from(branch == first));
@@ -196,7 +290,7 @@ mod tests {
     #[test]
     fn a_branch_that_adds_nothing_has_no_weight() {
         let (scores, labels) = scores(&[0.0, 0.8, 0.0], 300);
-        assert_eq!(fit(&scores, &labels, 3, None).0, [0.0, 1.0, 0.0]);
+        assert_eq!(fit(&scores, KnownClasses::One(labels.clone()), 3, None).0, [0.0, 1.0, 0.0]);
     }
 
     #[test]
@@ -209,18 +303,22 @@ mod tests {
             }
         }
         let two = Matrix::from_fn(400, 4, |node, column| scores.row(node)[column]);
-        assert_eq!(fit(&two, &labels, 2, Some(0)).0, [1.0, 0.0]);
-        assert_eq!(fit(&two, &labels, 2, None).0, [0.0, 1.0], "without a simplest branch, the best is first");
-        assert_eq!(fit(&scores, &labels, 3, Some(0)).0, [0.0, 0.0, 1.0]);
+        assert_eq!(fit(&two, KnownClasses::One(labels.clone()), 2, Some(0)).0, [1.0, 0.0]);
+        assert_eq!(
+            fit(&two, KnownClasses::One(labels.clone()), 2, None).0,
+            [0.0, 1.0],
+            "without a simplest branch, the best is first"
+        );
+        assert_eq!(fit(&scores, KnownClasses::One(labels.clone()), 3, Some(0)).0, [0.0, 0.0, 1.0]);
     }
 
     #[test]
     fn branches_that_know_different_things_are_combined() {
         let (scores, labels) = scores(&[0.5, 0.5, 0.5, 0.0], 600);
-        let (weights, likelihood) = fit(&scores, &labels, 4, None);
+        let (weights, likelihood) = fit(&scores, KnownClasses::One(labels.clone()), 4, None);
         assert!(weights[..3].iter().all(|&weight| weight > 0.2) && weights[3] == 0.0, "{weights:?}");
         let mut answer = Matrix::default();
-        combine(&scores, &weights, &mut answer);
+        combine(&scores, &weights, LabelKind::One, &mut answer);
         let right = |matrix: &Matrix| (0..600).filter(|&i| most_likely(&matrix.row(i)[..3]) == labels[i]).count();
         assert!(right(&answer) > right(&scores) + 60, "{} {}", right(&answer), right(&scores));
         let mut logs = [0.0; 3];
@@ -235,9 +333,33 @@ mod tests {
     fn one_branch_alone_keeps_its_probabilities() {
         let scores = Matrix::from_rows(&[[1.0, 3.0, 0.5, 9.0, 0.0, 0.0]]);
         let (mut answer, mut p, mut q) = (Matrix::default(), [0.0; 3], [0.0; 3]);
-        combine(&scores, &[1.0, 0.0], &mut answer);
+        combine(&scores, &[1.0, 0.0], LabelKind::One, &mut answer);
         probabilities(answer.data(), &mut p);
         probabilities(&scores.data()[..3], &mut q);
         assert!(p.iter().zip(q).all(|(p, q)| (p - q).abs() < 1e-6));
+    }
+
+    #[test]
+    fn branches_that_know_different_classes_of_a_node_are_combined_and_noise_has_no_weight() {
+        let mut rng = Seeds::new(3).rng(Purpose::Guess, &[]);
+        let sets: LabelSets = (0..400).map(|_| (0..4).filter(|_| rng.below(2) == 0).collect::<Vec<u32>>()).collect();
+        // The first branch knows classes 0 and 1, the second 2 and 3, the third none.
+        let mut scores = Matrix::zeros(400, 12);
+        for (node, set) in sets.iter().enumerate() {
+            for class in 0..4u32 {
+                let sure = if set.contains(&class) { 3.0 } else { -3.0 };
+                scores.row_mut(node)[(4 * (class / 2) + class) as usize] = sure * (0.5 + rng.unit());
+                scores.row_mut(node)[8 + class as usize] = 4.0 * rng.unit() - 2.0;
+            }
+        }
+        let (weights, likelihood) = fit(&scores, KnownClasses::Several(sets.clone()), 3, None);
+        assert!(weights[0] > 0.5 && weights[1] > 0.5 && weights[2] == 0.0, "{weights:?}");
+        let mut answer = Matrix::default();
+        combine(&scores, &weights, LabelKind::Several, &mut answer);
+        let right = |node: usize| {
+            (0..4).all(|class| (answer.row(node)[class] > 0.0) == sets.of(node).contains(&(class as u32)))
+        };
+        assert!((0..400).all(right));
+        assert!((-0.3..0.0).contains(&likelihood), "{likelihood}");
     }
 }

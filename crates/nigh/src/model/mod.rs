@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod decoder;
 pub(crate) mod gate;
+pub(crate) use gate::KnownClasses;
 mod head;
 mod heuristic;
 mod pair_head;
@@ -23,12 +24,13 @@ use crate::dataset::{Dataset, Features};
 use crate::encoder::{Encoder, Input, Piece, Pretraining, Scope, standardization, standardize};
 use crate::error::{Error, Result};
 use crate::graph::{eigen, order_by};
+use crate::label_sets::LabelSets;
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
 use crate::ops::signal::Stochastic;
 use crate::seeds::{Purpose, Seeds};
-use crate::source::labels::label_rows;
+use crate::source::labels::{LabelKind, label_rows};
 use crate::source::structure::{STRUCTURE_WIDTH, structure_rows};
 use crate::source::{Proximities, Refresh, Signal, SignalScale, Source};
 use crate::tape::{Pass, Tape, Var, WeightAccess, Weights};
@@ -100,6 +102,8 @@ impl Architecture {
 pub enum Answer {
     /// A score for each of this many classes, per node.
     Classes(usize),
+    /// A score for each of this many classes, per node, each asked about on its own: a node may have several.
+    Sets(usize),
     /// A score for a pair of nodes.
     Scores(Scoring),
 }
@@ -112,6 +116,8 @@ pub struct Dimensions {
     pub features: usize,
     /// Classes, 0 for none.
     pub classes: usize,
+    /// Whether a node may have several.
+    pub multi_label: bool,
     /// Nodes of the largest graph.
     pub nodes: usize,
     /// Edges of all graphs.
@@ -125,6 +131,7 @@ impl Dimensions {
         Dimensions {
             features: dataset.samples.first().map_or(0, |sample| sample.features.count()),
             classes: dataset.class_names.len(),
+            multi_label: dataset.is_multi_label(),
             nodes: nodes.unwrap_or(0),
             edges: dataset.num_edges(),
         }
@@ -176,9 +183,16 @@ impl Default for Shape {
 }
 
 impl Shape {
+    fn label_kind(&self) -> LabelKind {
+        match self.answer {
+            Answer::Sets(_) => LabelKind::Several,
+            Answer::Classes(_) | Answer::Scores(_) => LabelKind::One,
+        }
+    }
+
     fn num_classes(&self) -> Option<usize> {
         match self.answer {
-            Answer::Classes(classes) => Some(classes),
+            Answer::Classes(classes) | Answer::Sets(classes) => Some(classes),
             Answer::Scores(_) => None,
         }
     }
@@ -196,7 +210,7 @@ pub struct Model {
     pub weights: Weights,
 }
 
-/// The class of each training node plus one, by address; zero for all others.
+/// The class of each training node plus one, by address, and zero for all others; or a column per class, of zeros and ones, where nodes may have several.
 const KNOWN_LABELS: &str = "labels/known";
 
 /// A model recorded over one graph, to be run many times.
@@ -306,6 +320,16 @@ impl Model {
         }
     }
 
+    /// As `learn_labels`, where nodes may have several classes.
+    pub(crate) fn learn_label_sets<'a>(&mut self, labelled: impl Iterator<Item = (u32, &'a [u32])>) {
+        if let Some(known) = self.weights.named(KNOWN_LABELS) {
+            known.value.data_mut().fill(0.0);
+            for (address, set) in labelled {
+                set.iter().for_each(|&class| known.value.row_mut(address as usize)[class as usize] = 1.0);
+            }
+        }
+    }
+
     /// The vectors of all nodes by a gated model: what its branches know before they give class scores. Rows of a branch are scaled to length one
     /// and then by the root of its weight, so that the cosine of two vectors is the weighted mean of the cosines of branches; those
     /// without weight are left out.
@@ -330,7 +354,7 @@ impl Model {
 
     /// Fits the weights of the branches to nodes whose classes are known: a row of the branches' scores per node. Returns the mean
     /// log-likelihood of the classes, if there are such branches.
-    pub(crate) fn fit_gate(&mut self, scores: &Matrix, labels: &[u32]) -> Option<f64> {
+    pub(crate) fn fit_gate(&mut self, scores: &Matrix, labels: KnownClasses) -> Option<f64> {
         let branches = self.gated_branches()?;
         // What gives scores of itself has next to nothing to learn.
         let simplest = self.architecture.branches.iter().position(|branch| branch.encoder.gives_scores());
@@ -505,12 +529,25 @@ fn piece(
         Source::OneHot => Piece::OneHot(view.addresses.clone(), shape.num_ids),
         Source::Labels => {
             let classes = shape.num_classes().expect("labels are of classes");
-            let known = weights.frozen(KNOWN_LABELS, [shape.num_ids, 1]).data();
-            let label = |&address: &u32| known.get(address as usize).map(|class| class.round() as usize);
-            let label = |address: &u32| label(address).filter(|class| (1..=classes).contains(class));
-            let labels = view.addresses.iter().map(|address| label(address).map(|class| class as u32 - 1));
-            let (labels, folds) = (labels.collect::<Vec<_>>(), seeds.stream(Purpose::Folds, &[]));
-            Piece::Dense(tape.constant(label_rows(&view.operator, &labels, classes, folds, &view.addresses)))
+            let kind = shape.label_kind();
+            let labels: LabelSets = match kind {
+                LabelKind::One => {
+                    let known = weights.frozen(KNOWN_LABELS, [shape.num_ids, 1]).data();
+                    let label = |&address: &u32| known.get(address as usize).map(|class| class.round() as usize);
+                    let label = |address: &u32| label(address).filter(|class| (1..=classes).contains(class));
+                    view.addresses.iter().map(|address| label(address).map(|class| class as u32 - 1)).collect()
+                }
+                LabelKind::Several => {
+                    let known = weights.frozen(KNOWN_LABELS, [shape.num_ids, classes]);
+                    let row = |&address: &u32| {
+                        if (address as usize) < known.rows() { known.row(address as usize) } else { &[] }
+                    };
+                    let set = |row: &'_ [f32]| (0..).zip(row.to_vec()).filter(|of| of.1 > 0.5).map(|of| of.0);
+                    view.addresses.iter().map(|address| set(row(address))).collect()
+                }
+            };
+            let folds = seeds.stream(Purpose::Folds, &[]);
+            Piece::Dense(tape.constant(label_rows(&view.operator, &labels, kind, classes, folds, &view.addresses)))
         }
         Source::Structure => {
             let [mean, scale] = ["mean", "scale"]
@@ -618,7 +655,8 @@ impl Recording {
         match (&self.in_blocks, model.weights.get(gate::GATE)) {
             (Some(h), _) => h,
             (None, Some(gate)) => {
-                gate::combine(self.tape.value(self.output), gate.value.data(), &mut self.gated);
+                let kind = model.shape.label_kind();
+                gate::combine(self.tape.value(self.output), gate.value.data(), kind, &mut self.gated);
                 &self.gated
             }
             (None, None) => self.tape.value(self.output),

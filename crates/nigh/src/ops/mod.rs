@@ -19,6 +19,7 @@ pub mod normalize;
 pub mod pairs;
 pub mod propagate;
 pub mod select_rows;
+pub mod sigmoid;
 pub mod signal;
 pub mod softmax;
 pub mod sparse;

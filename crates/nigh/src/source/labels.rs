@@ -1,6 +1,7 @@
 //! The labels of training nodes, propagated to all others; a training node never sees its own.
 
 use crate::graph::Operator;
+use crate::label_sets::LabelSets;
 use crate::linalg::{Matrix, for_row_blocks};
 use crate::seeds::Stream;
 
@@ -36,47 +37,64 @@ const LEAST: f32 = 1e-6;
 /// `Σ_{k=1..50} α (1 - α)^k P^k Y` for restart probabilities `α`. A label counts less the more neighbours its node has; but for a factor per row,
 /// `P^k D^-1/2` is `M^k` with `M = D^-1/2 A D^-1/2`, so these are label propagation as Zhou et al. have it. A training node is in one of ten folds,
 /// by its address, and its row is that of `Y` without its fold: neither its own label nor that of another node of the fold counts.
+///
+/// Where nodes may have several labels each class is a question of its own: `p_s(c)` is the share of the labels' nodes that have `c`, and the rows
+/// are its log-odds `ln(p_s(c) / (1 - p_s(c)))`.
 pub fn label_rows(
     operator: &Operator,
-    labels: &[Option<u32>],
+    labels: &LabelSets,
+    kind: LabelKind,
     classes: usize,
     folds: Stream,
     addresses: &[u32],
 ) -> Matrix {
     let width = SUMMARIES * classes;
     let mut rows = Matrix::zeros(labels.len(), width);
-    if width == 0 || labels.iter().all(Option::is_none) {
+    if width == 0 || labels.classes().is_empty() {
         return rows;
     }
     let (mean, walk) = (operator.mean(), Operator::walk(operator.graph().clone()));
-    let fold = |node: usize| labels[node].map(|_| folds.at_pair(u64::from(addresses[node]), 0)[0] % FOLDS);
+    let is_labelled = |node: usize| !labels.of(node).is_empty();
+    let fold = |node: usize| is_labelled(node).then(|| folds.at_pair(u64::from(addresses[node]), 0)[0] % FOLDS);
     let fold_of: Vec<Option<u32>> = (0..labels.len()).map(fold).collect();
+    // Beside the classes a column for all labelled nodes, where their labels do not add up to them.
+    let columns = match kind {
+        LabelKind::One => classes,
+        LabelKind::Several => classes + 1,
+    };
     for fold in (0..FOLDS).map(Some).chain([None]) {
         if !fold_of.contains(&fold) {
             continue;
         }
-        let seen = |node: usize| labels[node].filter(|_| fold.is_none() || fold_of[node] != fold);
-        let mut prior = vec![0.0f32; classes];
-        let mut y = Matrix::zeros(labels.len(), classes);
-        for node in 0..labels.len() {
-            if let Some(class) = seen(node) {
+        let (mut prior, mut count) = (vec![0.0f32; classes], 0usize);
+        let mut y = Matrix::zeros(labels.len(), columns);
+        for node in (0..labels.len()).filter(|&node| is_labelled(node) && (fold.is_none() || fold_of[node] != fold)) {
+            count += 1;
+            y.row_mut(node)[columns - 1] = if columns > classes { walk.left()[node] } else { 0.0 };
+            for &class in labels.of(node) {
                 y.row_mut(node)[class as usize] = walk.left()[node];
                 prior[class as usize] += 1.0;
             }
         }
-        let count: f32 = prior.iter().sum();
-        prior.iter_mut().for_each(|share| *share /= count.max(1.0));
+        prior.iter_mut().for_each(|share| *share /= count.max(1) as f32);
         let asked: Vec<u32> = (0..).zip(&fold_of).filter(|(_, of)| **of == fold).map(|(node, _)| node).collect();
-        let summaries = summaries(&mean, y, &asked);
+        let summaries = summaries(&mean, y, &asked, kind);
         for (at, summary) in summaries.iter().enumerate() {
             let smoothing = (SMOOTHING * summary.mean_weight) as f32;
             for (row, &node) in asked.iter().enumerate() {
                 let around = summary.rows.row(row);
-                let total = around.iter().sum::<f32>() + smoothing;
+                let total = smoothing
+                    + match kind {
+                        LabelKind::One => around.iter().sum::<f32>(),
+                        LabelKind::Several => around[classes],
+                    };
                 let out = &mut rows.row_mut(node as usize)[at * classes..][..classes];
                 for ((out, &weight), &prior) in out.iter_mut().zip(around).zip(&prior) {
                     let p = if total > 0.0 { (weight + smoothing * prior) / total } else { prior };
-                    *out = (classes as f32 * (p + LEAST)).ln();
+                    *out = match kind {
+                        LabelKind::One => (classes as f32 * (p + LEAST)).ln(),
+                        LabelKind::Several => ((p + LEAST) / ((1.0 - p).max(0.0) + LEAST)).ln(),
+                    };
                 }
             }
         }
@@ -84,15 +102,24 @@ pub fn label_rows(
     rows
 }
 
+/// How many labels a node may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LabelKind {
+    /// One.
+    One,
+    /// Any number.
+    Several,
+}
+
 /// The weight of each class around some nodes.
 struct LabelSummary {
     /// A row per node that was asked about.
     rows: Matrix,
-    /// Over all nodes, of all classes together.
+    /// Over all nodes, of all labelled nodes together.
     mean_weight: f64,
 }
 
-fn summaries(mean: &Operator, y: Matrix, asked: &[u32]) -> Vec<LabelSummary> {
+fn summaries(mean: &Operator, y: Matrix, asked: &[u32], kind: LabelKind) -> Vec<LabelSummary> {
     let (nodes, classes) = (y.rows(), y.cols());
     let empty = || LabelSummary { rows: Matrix::zeros(asked.len(), classes), mean_weight: 0.0 };
     let mut summaries: Vec<LabelSummary> = (0..SUMMARIES).map(|_| empty()).collect();
@@ -100,7 +127,11 @@ fn summaries(mean: &Operator, y: Matrix, asked: &[u32]) -> Vec<LabelSummary> {
     for step in 1..=STEPS {
         mean.apply(&power, &mut next);
         std::mem::swap(&mut power, &mut next);
-        let weight = power.data().iter().map(|&weight| f64::from(weight)).sum::<f64>() / nodes as f64;
+        let counted = match kind {
+            LabelKind::One => power.data().iter().step_by(1),
+            LabelKind::Several => power.data()[classes - 1..].iter().step_by(classes),
+        };
+        let weight = counted.map(|&weight| f64::from(weight)).sum::<f64>() / nodes as f64;
         let mut add = |summary: usize, scale: f32| {
             let LabelSummary { rows, mean_weight } = &mut summaries[summary];
             *mean_weight += f64::from(scale) * weight;
@@ -130,8 +161,27 @@ mod tests {
     use proptest::prelude::*;
 
     fn rows(operator: &Operator, labels: &[Option<u32>]) -> Matrix {
+        rows_of(operator, &labels.iter().copied().collect(), LabelKind::One)
+    }
+
+    fn rows_of(operator: &Operator, labels: &LabelSets, kind: LabelKind) -> Matrix {
         let addresses: Vec<u32> = (0..labels.len() as u32).collect();
-        label_rows(operator, labels, 3, Seeds::new(1).stream(Purpose::Folds, &[0]), &addresses)
+        label_rows(operator, labels, kind, 3, Seeds::new(1).stream(Purpose::Folds, &[0]), &addresses)
+    }
+
+    #[test]
+    fn classes_of_several_per_node_are_asked_about_one_by_one() {
+        // A triangle whose labelled nodes are 0 and 1, seen by node 2; nodes 3 and 4 have labels far away.
+        let operator = Operator::symmetric(Graph::from_edges(5, &[[0, 1], [1, 2], [0, 2], [3, 4]]).unwrap().0.into());
+        let sets: LabelSets = [vec![0, 1], vec![1], vec![], vec![2], vec![]].into_iter().collect();
+        let found = rows_of(&operator, &sets, LabelKind::Several);
+        let odds = &found.row(2)[..3];
+        // Class 1 is that of both neighbours, class 0 of one of them, class 2 of none.
+        assert!(odds[1] > 1.0 && odds[0].abs() < 0.2 && odds[2] < -1.0, "{odds:?}");
+        // A node does not see its own labels.
+        let changed: LabelSets = [vec![0, 1], vec![1], vec![], vec![0, 1, 2], vec![]].into_iter().collect();
+        assert_eq!(rows_of(&operator, &changed, LabelKind::Several).row(3), found.row(3));
+        assert_ne!(rows_of(&operator, &changed, LabelKind::Several).row(4), found.row(4));
     }
 
     proptest! {

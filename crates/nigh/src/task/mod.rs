@@ -18,6 +18,7 @@ pub use ranking::{ConnectedPairs, Ends, EvaluationPairs, Ranking};
 use crate::dataset::{Dataset, Features, Sample};
 use crate::error::{Error, Result, SplitProblem};
 use crate::graph::Graph;
+use crate::label_sets::LabelSets;
 use crate::model::View;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds, Stream};
@@ -56,6 +57,15 @@ pub struct LabelledNodes {
     pub nodes: Vec<u32>,
     /// Their classes.
     pub labels: Vec<u32>,
+}
+
+/// Nodes to classify that may have several labels, with the right answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledSets {
+    /// Which nodes.
+    pub nodes: Vec<u32>,
+    /// Their classes.
+    pub sets: LabelSets,
 }
 
 /// Pairs to learn from: positives, and where as many negatives come from in every epoch.
@@ -99,6 +109,17 @@ impl Question for LabelledNodes {
 
     fn hash(&self, hash: &mut Sha256) {
         self.nodes.iter().chain(&self.labels).for_each(|number| hash.update(number.to_le_bytes()));
+    }
+}
+
+impl Question for LabelledSets {
+    fn renumber(&mut self, places: &Arc<[u32]>) {
+        self.nodes.iter_mut().for_each(|node| *node = places[*node as usize]);
+    }
+
+    fn hash(&self, hash: &mut Sha256) {
+        let (starts, classes) = self.sets.parts();
+        self.nodes.iter().chain(starts).chain(classes).for_each(|number| hash.update(number.to_le_bytes()));
     }
 }
 
@@ -170,6 +191,9 @@ impl<Q: Question> Part<Q> {
 /// The parts of a node classification.
 pub type NodeParts = Parts<LabelledNodes, LabelledNodes>;
 
+/// The parts of a node classification with several labels per node.
+pub type SetParts = Parts<LabelledSets, LabelledSets>;
+
 /// The parts of a task about pairs.
 pub type PairParts = Parts<TrainingPairs, EvaluationPairs>;
 
@@ -178,6 +202,8 @@ pub type PairParts = Parts<TrainingPairs, EvaluationPairs>;
 pub enum Split {
     /// Nodes and their classes.
     Nodes(NodeParts),
+    /// Nodes that may have several classes each.
+    Sets(SetParts),
     /// Pairs that belong together, and pairs that do not.
     Pairs(PairParts),
 }
@@ -187,6 +213,7 @@ impl Split {
     pub fn digest(&self) -> String {
         match self {
             Split::Nodes(parts) => parts.digest(),
+            Split::Sets(parts) => parts.digest(),
             Split::Pairs(parts) => parts.digest(),
         }
     }
@@ -242,6 +269,9 @@ impl SplitSettings {
     pub fn split(&self, dataset: &Dataset, seeds: Seeds) -> Result<Split> {
         Ok(match self.task {
             Task::LinkPrediction => Split::Pairs(link_prediction::split(dataset, self, seeds)?),
+            Task::NodeClassification if dataset.is_multi_label() => {
+                Split::Sets(node_classification::split_sets(dataset, self, seeds)?)
+            }
             Task::NodeClassification => Split::Nodes(node_classification::split(dataset, self, seeds)?),
             Task::PairwiseNodeClassification => Split::Pairs(pairwise::split(dataset, self, seeds)?),
             Task::GraphReconstruction => Split::Pairs(reconstruction::split(dataset, self, seeds)?),
@@ -307,8 +337,11 @@ fn graphs_by_part(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> 
 
 /// The labels of a sample, without which the task makes no sense.
 fn labels_of<'a>(dataset: &Dataset, sample: &'a Sample, task: Task) -> Result<&'a Arc<[Option<u32>]>> {
-    let missing = || Error::MissingLabels { dataset: dataset.name.clone(), task: task.to_string() };
-    sample.labels.as_ref().ok_or_else(missing)
+    sample.labels.as_ref().ok_or_else(|| missing_labels(dataset, task))
+}
+
+fn missing_labels(dataset: &Dataset, task: Task) -> Error {
+    Error::MissingLabels { dataset: dataset.name.clone(), task: task.to_string() }
 }
 
 /// The nodes of each class, in order.

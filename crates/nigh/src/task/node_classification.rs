@@ -1,11 +1,12 @@
 //! Node classification: a number of labelled nodes per class, or a fraction of them, for training, validation and test.
 
 use super::{
-    LabelledNodes, NodeParts, Part, SplitChoice, SplitSettings, Task, graphs_by_part, labels_of, nodes_by_class,
-    problem,
+    LabelledNodes, LabelledSets, NodeParts, Part, Parts, Question, SetParts, SplitChoice, SplitSettings, Task,
+    graphs_by_part, labels_of, missing_labels, nodes_by_class, problem, sizes,
 };
-use crate::dataset::{Dataset, FixedSplit};
+use crate::dataset::{Dataset, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
+use crate::label_sets::LabelSets;
 use crate::model::View;
 use crate::seeds::{Purpose, Seeds};
 use std::collections::BTreeSet;
@@ -20,17 +21,65 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
         return Err(problem(dataset, 0, SplitProblem::OneClass { count: classes.len() }));
     }
     if dataset.samples.len() > 1 {
-        return split_by_graph(dataset, settings, seeds);
+        return split_by_graph(dataset, settings, seeds, labelled_nodes, |question| &question.labels);
     }
+    let labels = labels_of(dataset, &dataset.samples[0], Task::NodeClassification)?;
+    let drawn = || draw(dataset, labels, settings, seeds);
+    split_graph(dataset, settings, drawn, labelled_nodes)
+}
+
+/// As `split`, where nodes have several labels each: fractions of all labelled nodes, since a node counts for several classes.
+pub(super) fn split_sets(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<SetParts> {
+    if let Some(sample) = dataset.samples.iter().find(|sample| sample.label_sets.is_none()) {
+        debug_assert!(sample.labels.is_none(), "sets of all graphs or of none");
+        return Err(missing_labels(dataset, Task::NodeClassification));
+    }
+    if dataset.samples.len() > 1 {
+        return split_by_graph(dataset, settings, seeds, labelled_sets, |question| question.sets.classes());
+    }
+    let drawn = || {
+        let mut nodes: Vec<u32> = sets_of(&dataset.samples[0]).labelled().collect();
+        let [train, valid, _] =
+            sizes(nodes.len(), settings, "labelled nodes").map_err(|wrong| problem(dataset, 0, wrong))?;
+        seeds.rng(Purpose::Split, &[0]).shuffle(&mut nodes);
+        Ok([nodes[..train].to_vec(), nodes[train..train + valid].to_vec(), nodes[train + valid..].to_vec()])
+    };
+    split_graph(dataset, settings, drawn, labelled_sets)
+}
+
+/// What a part asks about these nodes of a sample, all of which have a label.
+type Asks<Q> = fn(&Sample, Vec<u32>) -> Q;
+
+fn labelled_nodes(sample: &Sample, nodes: Vec<u32>) -> LabelledNodes {
+    let class = |&node: &u32| sample.labels.as_ref().and_then(|labels| labels[node as usize]);
+    let labels = nodes.iter().map(|node| class(node).expect("chosen by its label")).collect();
+    LabelledNodes { nodes, labels }
+}
+
+fn labelled_sets(sample: &Sample, nodes: Vec<u32>) -> LabelledSets {
+    let sets = sets_of(sample).select(&nodes);
+    LabelledSets { nodes, sets }
+}
+
+fn sets_of(sample: &Sample) -> &LabelSets {
+    sample.label_sets.as_ref().expect("sets of labels were checked")
+}
+
+/// One graph: nodes of the split that comes with the data, or those that are `drawn`.
+fn split_graph<Q>(
+    dataset: &Dataset,
+    settings: &SplitSettings,
+    drawn: impl FnOnce() -> Result<[Vec<u32>; 3]>,
+    asks: Asks<Q>,
+) -> Result<Parts<Q, Q>> {
     let sample = &dataset.samples[0];
-    let labels = labels_of(dataset, sample, Task::NodeClassification)?;
     let view: Arc<View> = Task::NodeClassification.whole_view(sample, 0)?.into();
     let parts = match &dataset.fixed_split {
         // Counts per class that were set explicitly go before the usual split.
         Some(FixedSplit::Nodes(parts)) if settings.choice == SplitChoice::Given && settings.per_class.is_none() => {
             parts.clone()
         }
-        _ => draw(dataset, labels, settings, seeds)?,
+        _ => drawn()?,
     };
     if let Some(empty) = parts.iter().position(Vec::is_empty) {
         let part = ["training", "validation", "test"][empty];
@@ -38,10 +87,9 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
     }
     let [train, valid, test] = parts.map(|mut nodes| {
         nodes.sort_unstable();
-        let labels = nodes.iter().map(|&node| labels[node as usize].expect("chosen by its label")).collect();
-        vec![Part { view: view.clone(), question: LabelledNodes { nodes, labels } }]
+        vec![Part { view: view.clone(), question: asks(sample, nodes) }]
     });
-    Ok(NodeParts { train, valid, test: Some(test) })
+    Ok(Parts { train, valid, test: Some(test) })
 }
 
 /// A number of nodes of each class, or a fraction of them.
@@ -59,23 +107,28 @@ fn draw(dataset: &Dataset, labels: &[Option<u32>], settings: &SplitSettings, see
 }
 
 /// Several graphs: each stands in one part with all its labelled nodes.
-fn split_by_graph(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<NodeParts> {
+fn split_by_graph<Q: Question>(
+    dataset: &Dataset,
+    settings: &SplitSettings,
+    seeds: Seeds,
+    asks: Asks<Q>,
+    classes: fn(&Q) -> &[u32],
+) -> Result<Parts<Q, Q>> {
     let graphs = graphs_by_part(dataset, settings, seeds)?;
-    let part = |&number: &usize| -> Result<Part<LabelledNodes>> {
+    let part = |&number: &usize| -> Result<Part<Q>> {
         let sample = &dataset.samples[number];
-        let labels = labels_of(dataset, sample, Task::NodeClassification)?;
-        let nodes: Vec<u32> = (0..labels.len() as u32).filter(|&i| labels[i as usize].is_some()).collect();
+        let nodes: Vec<u32> =
+            (0..sample.graph.num_nodes()).filter(|&i| sample.is_labelled(i)).map(|i| i as u32).collect();
         if nodes.is_empty() {
             return Err(problem(dataset, number, SplitProblem::NoLabelledNode));
         }
-        let labels = nodes.iter().map(|&node| labels[node as usize].expect("chosen by its label")).collect();
         let view: Arc<View> = Task::NodeClassification.whole_view(sample, number as u64)?.into();
-        Ok(Part { view, question: LabelledNodes { nodes, labels } })
+        Ok(Part { view, question: asks(sample, nodes) })
     };
     let parts = |graphs: &[usize]| graphs.iter().map(part).collect::<Result<Vec<_>>>();
-    let split = NodeParts { train: parts(&graphs[0])?, valid: parts(&graphs[1])?, test: Some(parts(&graphs[2])?) };
-    let classes = |parts: &[Part<LabelledNodes>]| -> BTreeSet<u32> {
-        parts.iter().flat_map(|part| part.question.labels.iter().copied()).collect()
+    let split = Parts { train: parts(&graphs[0])?, valid: parts(&graphs[1])?, test: Some(parts(&graphs[2])?) };
+    let classes = |parts: &[Part<Q>]| -> BTreeSet<u32> {
+        parts.iter().flat_map(|part| classes(&part.question).iter().copied()).collect()
     };
     let learnt = classes(&split.train);
     for (part, parts) in [("validation", &split.valid[..]), ("test", split.test())] {

@@ -24,6 +24,9 @@ named! {
 }
 
 pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<PairParts> {
+    if dataset.is_multi_label() {
+        return Err(problem(dataset, 0, SplitProblem::SeveralLabels));
+    }
     let mut parts = PairParts { train: Vec::new(), valid: Vec::new(), test: None };
     let mut tests = Vec::new();
     let several = dataset.samples.len() > 1;

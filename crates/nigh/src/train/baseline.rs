@@ -1,12 +1,13 @@
 //! What a figure has to beat: answers of the same split that take no model. Links are scored by counting in the visible graph, classes are
-//! those of most training nodes or of most neighbours. Nothing held out is looked at.
+//! those of most training nodes or of most neighbours; so are sets of labels. Nothing held out is looked at.
 
 use super::objective::means;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::metric::{ClassMetric, Metric, Metrics, PairMetric};
+use crate::label_sets::LabelSets;
+use crate::metric::{ClassMetric, Metric, Metrics, PairMetric, SetAnswers, SetMetric};
 use crate::model::Heuristic;
-use crate::task::{EvaluationPairs, LabelledNodes, NodeParts, PairParts, Part, Split, Task};
+use crate::task::{EvaluationPairs, LabelledNodes, LabelledSets, NodeParts, PairParts, Part, SetParts, Split, Task};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// A simple answer to the questions of a test part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// `majority-class`, `neighbour-vote`, or a heuristic of the catalog.
+    /// `majority-class`, `majority-labels`, `neighbour-vote`, or a heuristic of the catalog.
     pub name: String,
     /// Its metrics on the test part; none if it was left out.
     #[serde(default, skip_serializing_if = "Metrics::is_empty")]
@@ -42,6 +43,10 @@ pub(super) fn baselines(split: &Split, task: Task, metrics: &[Metric], model: &s
         Split::Nodes(parts) => {
             let metrics: Vec<ClassMetric> = metrics.iter().filter_map(|metric| metric.of_classes()).collect();
             Ok(of_classes(parts, &metrics))
+        }
+        Split::Sets(parts) => {
+            let metrics: Vec<SetMetric> = metrics.iter().filter_map(|metric| metric.of_sets()).collect();
+            Ok(of_sets(parts, &metrics))
         }
         // Like nodes are no links, and in a reconstruction nothing is hidden.
         Split::Pairs(_) => Ok(Vec::new()),
@@ -129,6 +134,65 @@ fn of_classes(parts: &NodeParts, metrics: &[ClassMetric]) -> Vec<Baseline> {
         baselines.push(measured("neighbour-vote", &|vote| vote.unwrap_or(majority)));
     }
     baselines
+}
+
+/// The most frequent set of labels with the frequency of each class as its score; and neighbour vote, left out as above: the classes that more than
+/// half of the labelled neighbours have, with their share as the score.
+fn of_sets(parts: &SetParts, metrics: &[SetMetric]) -> Vec<Baseline> {
+    let sets = || parts.train.iter().flat_map(|part| part.question.sets.iter());
+    let mut frequent: BTreeMap<&[u32], usize> = BTreeMap::new();
+    sets().for_each(|set| *frequent.entry(set).or_default() += 1);
+    // Of equals the first.
+    let majority = frequent.iter().rev().max_by_key(|entry| *entry.1).map(|entry| *entry.0);
+    let Some(majority) = majority else { return Vec::new() };
+    let all = || parts.train.iter().chain(parts.test()).flat_map(|part| part.question.sets.classes());
+    let classes = all().max().map_or(0, |&last| last as usize + 1);
+    let shares = shares(sets(), classes);
+    let votes: Vec<Vec<Option<Vec<f32>>>> = parts.test().iter().map(|part| set_votes(part, parts, classes)).collect();
+    let measured = |name: &str, takes_votes: bool| {
+        let of_part = |(part, votes): (&Part<LabelledSets>, &Vec<Option<Vec<f32>>>)| {
+            let answer = |vote: &Option<Vec<f32>>| match vote.as_ref().filter(|_| takes_votes) {
+                Some(shares) => ((0..).zip(shares).filter(|of| *of.1 > 0.5).map(|of| of.0).collect(), shares.clone()),
+                None => (majority.to_vec(), shares.clone()),
+            };
+            let (sets, scores): (Vec<Vec<u32>>, Vec<Vec<f32>>) = votes.iter().map(answer).unzip();
+            let answers = SetAnswers { sets: LabelSets::from_iter(sets), scores: scores.concat() };
+            metrics.iter().map(|metric| metric.of(&part.question.sets, &answers)).collect()
+        };
+        let of_parts: Vec<Vec<f64>> = parts.test().iter().zip(&votes).map(of_part).collect();
+        Baseline { name: name.to_string(), metrics: named(metrics, &of_parts), left_out: None }
+    };
+    let mut baselines = vec![measured("majority-labels", false)];
+    if votes.iter().flatten().any(Option::is_some) {
+        baselines.push(measured("neighbour-vote", true));
+    }
+    baselines
+}
+
+/// The share of these sets that has each class.
+fn shares<'a>(sets: impl Iterator<Item = &'a [u32]>, classes: usize) -> Vec<f32> {
+    let (mut shares, mut count) = (vec![0.0; classes], 0u32);
+    for set in sets {
+        set.iter().for_each(|&class| shares[class as usize] += 1.0);
+        count += 1;
+    }
+    shares.iter_mut().for_each(|share| *share /= count.max(1) as f32);
+    shares
+}
+
+/// For each node asked about, the share of its labelled neighbours in training that has each class; `None` where there are none.
+fn set_votes(part: &Part<LabelledSets>, parts: &SetParts, classes: usize) -> Vec<Option<Vec<f32>>> {
+    let graph = part.view.graph();
+    let mut known: Vec<Option<&[u32]>> = vec![None; graph.num_nodes()];
+    for train in parts.train.iter().filter(|train| Arc::ptr_eq(&train.view, &part.view)) {
+        let LabelledSets { nodes, sets } = &train.question;
+        nodes.iter().zip(sets.iter()).for_each(|(&node, set)| known[node as usize] = Some(set));
+    }
+    let vote = |&node: &u32| {
+        let neighbours = graph.neighbours(node as usize).iter().filter_map(|&neighbour| known[neighbour as usize]);
+        neighbours.clone().next().map(|_| shares(neighbours, classes))
+    };
+    part.question.nodes.iter().map(vote).collect()
 }
 
 /// The most frequent class among the training nodes that are neighbours of each node asked about; `None` where there are none.
@@ -222,6 +286,27 @@ mod tests {
         let parts = PairParts { train: Vec::new(), valid: Vec::new(), test: Some(vec![Part { view, question }]) };
         let of = |metric| constant_answer(&Split::Pairs(parts.clone()), Metric::Pairs(metric)).unwrap();
         assert_eq!((of(PairMetric::Auc), of(PairMetric::AveragePrecision)), (0.5, 0.25));
+    }
+
+    #[test]
+    fn several_labels_are_those_of_most_nodes_or_of_most_neighbours() {
+        let graph = Graph::from_edges(7, &[[0, 1], [0, 2], [0, 3], [0, 4], [5, 6]]).unwrap().0;
+        let view: Arc<View> = View::new(graph, Features::Constant(7)).unwrap().into();
+        let part = |labelled: &[(u32, &[u32])]| {
+            let nodes = labelled.iter().map(|of| of.0).collect();
+            let sets = labelled.iter().map(|of| of.1.iter().copied()).collect();
+            vec![Part { view: view.clone(), question: LabelledSets { nodes, sets } }]
+        };
+        let test: [(u32, &[u32]); 2] = [(0, &[0, 1]), (5, &[2])];
+        let train: [(u32, &[u32]); 4] = [(1, &[0, 1]), (2, &[0, 1]), (3, &[2]), (4, &[1])];
+        let parts = SetParts { train: part(&train), valid: part(&test), test: Some(part(&test)) };
+        let votes = set_votes(&parts.test()[0], &parts, 3);
+        assert_eq!(votes, [Some(vec![0.5, 0.75, 0.25]), None]);
+        let found = of_sets(&parts, &[SetMetric::MicroF1]);
+        let f1 = |at: usize| found[at].metrics[&Metric::from(SetMetric::MicroF1)];
+        // {0, 1} for both nodes: 2 right of 3 labels and 4 answers. By vote {1} for node 0: 1 right of 3 and 3.
+        assert_eq!((found[0].name.as_str(), f1(0)), ("majority-labels", 4.0 / 7.0));
+        assert_eq!((found[1].name.as_str(), f1(1)), ("neighbour-vote", 2.0 / 6.0));
     }
 
     #[test]

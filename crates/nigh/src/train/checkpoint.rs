@@ -90,6 +90,11 @@ fn fingerprint(job: &Job<'_>) -> String {
         let labels = sample.labels.iter().flat_map(|labels| labels.iter());
         let labels: Vec<u8> = labels.flat_map(|label| label.unwrap_or(u32::MAX).to_le_bytes()).collect();
         text += &digest::sha256(&labels);
+        if let Some(sets) = &sample.label_sets {
+            let (starts, classes) = sets.parts();
+            let sets: Vec<u8> = starts.iter().chain(classes).flat_map(|number| number.to_le_bytes()).collect();
+            text += &digest::sha256(&sets);
+        }
     }
     let rest = (&dataset.class_names, &dataset.paper_defaults, &dataset.fixed_split);
     text += &serde_json::to_string(&rest).expect("plain data can be written");

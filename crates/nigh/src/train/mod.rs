@@ -37,12 +37,12 @@ use crate::error::{Error, Result};
 use crate::graph::Operator;
 use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
-use crate::metric::{ClassMetric, Metric, Metrics, PairMetric};
+use crate::metric::{ClassMetric, Metric, Metrics, PairMetric, SetMetric};
 use crate::model::{Architecture, Dimensions, Model, PairSource};
 use crate::seeds::{Purpose, Seeds};
 use crate::source::walks::max_row_norm;
 use crate::source::{Proximities, estimate};
-use crate::task::{ConnectedPairs, EvaluationPairs, Part, Parts, Split, Task};
+use crate::task::{ConnectedPairs, EvaluationPairs, LabelledNodes, LabelledSets, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
 use node_objective::NodeObjective;
 use objective::Objective;
@@ -215,14 +215,13 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
             writer: writer.as_ref(),
             metrics: &metrics,
         };
-        let mut finished = match (split, config.metric) {
-            (Split::Nodes(parts), Metric::Classes(metric)) => {
-                fit_repeat::<NodeObjective>(repeat, parts, metric, Metric::of_classes)?
-            }
-            (Split::Pairs(parts), Metric::Pairs(metric)) => {
-                fit_repeat::<PairObjective>(repeat, parts, metric, Metric::of_pairs)?
-            }
-            (split, _) => return Err(wrong_kind(&split, config)),
+        if matches!(split, Split::Pairs(_)) != config.task.is_about_pairs() {
+            return Err(wrong_kind(&split, config));
+        }
+        let mut finished = match split {
+            Split::Nodes(parts) => fit_repeat::<NodeObjective<LabelledNodes>>(repeat, parts, Metric::of_classes)?,
+            Split::Sets(parts) => fit_repeat::<NodeObjective<LabelledSets>>(repeat, parts, Metric::of_sets)?,
+            Split::Pairs(parts) => fit_repeat::<PairObjective>(repeat, parts, Metric::of_pairs)?,
         };
         let aside = Instant::now();
         finished.run.few_negatives = few_negatives;
@@ -286,10 +285,10 @@ struct FinishedRepeat {
 fn fit_repeat<O: Objective>(
     repeat: Repeat<'_>,
     parts: Parts<O::Training, O::Evaluation>,
-    metric: O::Metric,
     of_kind: fn(Metric) -> Option<O::Metric>,
 ) -> Result<FinishedRepeat> {
     let Repeat { config, seed, digest, model, resumed, observer, ended, writer, metrics } = repeat;
+    let metric = of_kind(config.metric).ok_or_else(|| wrong_metric(config.metric))?;
     let reported: Vec<O::Metric> = metrics.iter().copied().filter_map(of_kind).collect();
     let mut trainer = Trainer::<O>::new(parts, metric, reported, model, config.fit(), resumed, observer)?;
     let (number, mut epochs_run, mut flow) = (ended.runs.len(), 0, ControlFlow::Continue(()));
@@ -327,6 +326,7 @@ fn reported(split: &Split, chosen: Metric, beside: Beside) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = match split {
         _ if beside == Beside::Nothing => return Vec::new(),
         Split::Nodes(_) => ClassMetric::REPORTED.map(Metric::from).to_vec(),
+        Split::Sets(_) => SetMetric::ALL.map(Metric::from).to_vec(),
         Split::Pairs(parts) => {
             let fewest = parts.test().iter().map(|part| part.question.fewest_negatives()).min().unwrap_or(0);
             let says_something = |metric: &PairMetric| !matches!(metric, PairMetric::HitsAt(k) if fewest < *k);
@@ -386,6 +386,10 @@ impl ConnectedTest {
         let test = objective::mean_metrics(&mut objective, &[metric], 0, &parts, &model, draw)?[0];
         Ok(Some(Connected { test, ..connected }))
     }
+}
+
+fn wrong_metric(metric: Metric) -> Error {
+    Error::setting("metric", metric, "it does not fit the split")
 }
 
 fn wrong_kind(split: &Split, config: &Resolved) -> Error {
@@ -456,16 +460,23 @@ impl EndedRepeats {
 /// The metrics of a trained model on the validation and the test part of a split, each part seen through its own view.
 pub(crate) fn evaluate(model: &Model, metric: Metric, split: &Split, draw: u64) -> Result<[Metrics; 2]> {
     let metrics = reported(split, metric, Beside::Metrics);
-    let values = match (split, metric) {
-        (Split::Nodes(parts), Metric::Classes(_)) => {
-            let metrics: Vec<ClassMetric> = metrics.iter().filter_map(|metric| metric.of_classes()).collect();
-            objective::evaluate(&mut NodeObjective::for_evaluation(), &metrics, parts, model, draw)?
+    let values = match split {
+        Split::Nodes(parts) => {
+            let metrics = of_kind(&metrics, Metric::of_classes)?;
+            objective::evaluate(&mut NodeObjective::<LabelledNodes>::for_evaluation(), &metrics, parts, model, draw)?
         }
-        (Split::Pairs(parts), Metric::Pairs(_)) => {
-            let metrics: Vec<PairMetric> = metrics.iter().filter_map(|metric| metric.of_pairs()).collect();
+        Split::Sets(parts) => {
+            let metrics = of_kind(&metrics, Metric::of_sets)?;
+            objective::evaluate(&mut NodeObjective::<LabelledSets>::for_evaluation(), &metrics, parts, model, draw)?
+        }
+        Split::Pairs(parts) => {
+            let metrics = of_kind(&metrics, Metric::of_pairs)?;
             objective::evaluate(&mut PairObjective::for_evaluation(model)?, &metrics, parts, model, draw)?
         }
-        _ => return Err(Error::setting("metric", metric, "it does not fit the split")),
     };
     Ok(values.map(|values| metrics.iter().copied().zip(values).collect()))
+}
+
+fn of_kind<M>(metrics: &[Metric], of_kind: fn(Metric) -> Option<M>) -> Result<Vec<M>> {
+    metrics.iter().map(|&metric| of_kind(metric).ok_or_else(|| wrong_metric(metric))).collect()
 }

@@ -1,14 +1,15 @@
-//! The classes of nodes: softmax and negative log-likelihood, for each branch of a gated model on its own; and agreement of two passes that dropped
-//! different nodes.
+//! The classes of nodes: softmax and negative log-likelihood, or a sigmoid per class and binary cross-entropy where nodes may have several, for each
+//! branch of a gated model on its own; and agreement of two passes that dropped different nodes.
 
 use super::objective::{Objective, PartName, Step, check_finite};
 use super::resolve::FitSettings;
 use crate::error::Result;
 use crate::linalg::Matrix;
-use crate::metric::ClassMetric;
-use crate::model::{Ask, Model, Recording};
-use crate::ops::softmax;
-use crate::task::{LabelledNodes, Part};
+use crate::metric::{ClassMetric, SetAnswers, SetMetric};
+use crate::model::{Ask, KnownClasses, Model, Recording};
+use crate::ops::{sigmoid, softmax};
+use crate::task::{LabelledNodes, LabelledSets, Part, Question};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// How much the agreement of two passes counts beside the likelihood of the labels.
@@ -20,49 +21,145 @@ const WARM_UP: f32 = 100.0;
 /// What passes agree on is their mean, raised to the inverse of this power: below one, more certain than they are.
 const TEMPERATURE: f32 = 0.5;
 
+/// Nodes whose classes are asked for.
+pub(super) trait ClassQuestion: Question {
+    /// What is measured.
+    type Metric: Copy;
+
+    fn nodes(&self) -> &[u32];
+
+    /// The mean loss of blocks of scores side by side, where the scores of the nodes are in these rows; its gradient goes to `gradient`.
+    fn loss(&self, scores: &Matrix, blocks: usize, rows: &[u32], gradient: &mut Matrix) -> f64;
+
+    /// What two passes should agree on.
+    fn agreed(a: &Matrix, b: &Matrix, blocks: usize, target: &mut Matrix);
+
+    /// `weight` times how far scores are from it; the gradient is added to `gradient`.
+    fn add_disagreement(scores: &Matrix, target: &Matrix, blocks: usize, weight: f32, gradient: &mut Matrix) -> f64;
+
+    /// Shows the classes of training nodes to the model.
+    fn show(parts: &[Part<Self>], model: &mut Model);
+
+    /// The classes of all parts, one after the other.
+    fn known(parts: &[&Self]) -> KnownClasses;
+
+    /// The metrics of scores of all nodes.
+    fn measure(&self, metrics: &[Self::Metric], scores: &Matrix) -> Vec<f64>;
+}
+
+/// The nodes of parts by their addresses.
+fn addressed<Q: ClassQuestion>(part: &Part<Q>) -> impl Iterator<Item = u32> + '_ {
+    part.question.nodes().iter().map(|&node| part.view.addresses[node as usize])
+}
+
+impl ClassQuestion for LabelledNodes {
+    type Metric = ClassMetric;
+
+    fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    fn loss(&self, scores: &Matrix, blocks: usize, rows: &[u32], gradient: &mut Matrix) -> f64 {
+        softmax::nll_of_blocks(scores, blocks, rows, &self.labels, gradient)
+    }
+
+    fn agreed(a: &Matrix, b: &Matrix, blocks: usize, target: &mut Matrix) {
+        softmax::sharpened_mean(a, b, blocks, TEMPERATURE, target);
+    }
+
+    fn add_disagreement(scores: &Matrix, target: &Matrix, blocks: usize, weight: f32, gradient: &mut Matrix) -> f64 {
+        softmax::add_disagreement(scores, target, blocks, weight, gradient)
+    }
+
+    fn show(parts: &[Part<LabelledNodes>], model: &mut Model) {
+        model.learn_labels(parts.iter().flat_map(|part| addressed(part).zip(part.question.labels.iter().copied())));
+    }
+
+    fn known(parts: &[&LabelledNodes]) -> KnownClasses {
+        KnownClasses::One(parts.iter().flat_map(|part| part.labels.iter().copied()).collect())
+    }
+
+    fn measure(&self, metrics: &[ClassMetric], scores: &Matrix) -> Vec<f64> {
+        let predictions = self.nodes.iter().map(|&node| softmax::most_likely(scores.row(node as usize)));
+        let predictions: Vec<u32> = predictions.collect();
+        metrics.iter().map(|metric| metric.of(&self.labels, &predictions)).collect()
+    }
+}
+
+impl ClassQuestion for LabelledSets {
+    type Metric = SetMetric;
+
+    fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    fn loss(&self, scores: &Matrix, blocks: usize, rows: &[u32], gradient: &mut Matrix) -> f64 {
+        sigmoid::cross_entropy_of_blocks(scores, blocks, rows, &self.sets, gradient)
+    }
+
+    fn agreed(a: &Matrix, b: &Matrix, _: usize, target: &mut Matrix) {
+        sigmoid::mean(a, b, target);
+    }
+
+    fn add_disagreement(scores: &Matrix, target: &Matrix, _: usize, weight: f32, gradient: &mut Matrix) -> f64 {
+        sigmoid::add_disagreement(scores, target, weight, gradient)
+    }
+
+    fn show(parts: &[Part<LabelledSets>], model: &mut Model) {
+        model.learn_label_sets(parts.iter().flat_map(|part| addressed(part).zip(part.question.sets.iter())));
+    }
+
+    fn known(parts: &[&LabelledSets]) -> KnownClasses {
+        KnownClasses::Several(parts.iter().flat_map(|part| part.sets.iter()).map(|set| set.iter().copied()).collect())
+    }
+
+    fn measure(&self, metrics: &[SetMetric], scores: &Matrix) -> Vec<f64> {
+        let rows = || self.nodes.iter().map(|&node| scores.row(node as usize));
+        let sets = rows().map(sigmoid::answered).collect();
+        let answers = SetAnswers { sets, scores: rows().flatten().copied().collect() };
+        metrics.iter().map(|metric| metric.of(&self.sets, &answers)).collect()
+    }
+}
+
 /// The classes of nodes.
 #[derive(Debug)]
-pub(super) struct NodeObjective {
+pub(super) struct NodeObjective<Q> {
     /// The branches of a gated model over each training part, recorded when it is first seen.
     branches: Vec<Option<TrainedBranches>>,
     /// Mean log-likelihood of the validation labels by a gated model when it was last evaluated.
     likelihood: Option<f64>,
+    question: PhantomData<Q>,
 }
 
-impl NodeObjective {
-    pub fn for_evaluation() -> NodeObjective {
-        NodeObjective { branches: Vec::new(), likelihood: None }
+impl<Q> NodeObjective<Q> {
+    pub fn for_evaluation() -> NodeObjective<Q> {
+        NodeObjective { branches: Vec::new(), likelihood: None, question: PhantomData }
     }
 }
 
-impl Objective for NodeObjective {
-    type Training = LabelledNodes;
-    type Evaluation = LabelledNodes;
-    type Metric = ClassMetric;
+impl<Q: ClassQuestion> Objective for NodeObjective<Q> {
+    type Training = Q;
+    type Evaluation = Q;
+    type Metric = Q::Metric;
 
     fn new(
         _: &FitSettings,
         model: &mut Model,
-        train: &[Part<LabelledNodes>],
+        train: &[Part<Q>],
         _: &mut dyn FnMut(usize, usize),
-    ) -> Result<NodeObjective> {
+    ) -> Result<NodeObjective<Q>> {
         // Nodes of several graphs are strangers to each other: no labels are near a node that is asked about.
         if train.iter().all(|part| Arc::ptr_eq(&part.view, &train[0].view)) {
-            let labelled = |part: &Part<LabelledNodes>| {
-                let addresses = part.view.addresses.clone();
-                let LabelledNodes { nodes, labels } = part.question.clone();
-                nodes.into_iter().map(move |node| addresses[node as usize]).zip(labels)
-            };
-            model.learn_labels(train.iter().flat_map(labelled));
+            Q::show(train, model);
         }
         Ok(NodeObjective::for_evaluation())
     }
 
-    fn num_batches(&self, _: &Part<LabelledNodes>) -> usize {
+    fn num_batches(&self, _: &Part<Q>) -> usize {
         1
     }
 
-    fn loss(&mut self, step: Step, part: &Part<LabelledNodes>, recording: &mut Recording, model: &mut Model) -> f64 {
+    fn loss(&mut self, step: Step, part: &Part<Q>, recording: &mut Recording, model: &mut Model) -> f64 {
         if model.gated_branches().is_some() {
             self.branches.resize_with(self.branches.len().max(step.part + 1), || None);
             let branches = self.branches[step.part].get_or_insert_with(|| TrainedBranches::new(part, model));
@@ -70,7 +167,7 @@ impl Objective for NodeObjective {
         }
         recording.train(model, step.draw);
         let (h, gradient) = recording.representation_and_gradient();
-        softmax::nll(h, &part.question.nodes, &part.question.labels, gradient)
+        part.question.loss(h, 1, part.question.nodes(), gradient)
     }
 
     fn backward(&mut self, recording: &mut Recording, model: &mut Model) {
@@ -80,22 +177,22 @@ impl Objective for NodeObjective {
         }
     }
 
-    fn fit_to_validation<'a>(
-        &mut self,
-        model: &mut Model,
-        valid: impl Iterator<Item = (&'a Part<LabelledNodes>, &'a Recording)>,
-    ) {
+    fn fit_to_validation<'a>(&mut self, model: &mut Model, valid: impl Iterator<Item = (&'a Part<Q>, &'a Recording)>)
+    where
+        Q: 'a,
+    {
         if model.gated_branches().is_none() {
             return;
         }
-        let (mut rows, mut classes, mut width) = (Vec::new(), Vec::new(), 0);
+        let (mut rows, mut asked, mut width, mut count) = (Vec::new(), Vec::new(), 0, 0);
         for (part, recording) in valid {
             let scores = recording.scores();
             width = scores.cols();
-            part.question.nodes.iter().for_each(|&node| rows.extend_from_slice(scores.row(node as usize)));
-            classes.extend_from_slice(&part.question.labels);
+            part.question.nodes().iter().for_each(|&node| rows.extend_from_slice(scores.row(node as usize)));
+            count += part.question.nodes().len();
+            asked.push(&part.question);
         }
-        self.likelihood = model.fit_gate(&Matrix::from_data(classes.len(), width, rows), &classes);
+        self.likelihood = model.fit_gate(&Matrix::from_data(count, width, rows), Q::known(&asked));
     }
 
     /// A few hundred nodes take the same accuracy in many epochs, and the highest by chance; how likely their classes are says more.
@@ -105,17 +202,15 @@ impl Objective for NodeObjective {
 
     fn metrics(
         &mut self,
-        metrics: &[ClassMetric],
+        metrics: &[Q::Metric],
         _: PartName,
-        part: &Part<LabelledNodes>,
+        part: &Part<Q>,
         h: &Matrix,
         _: &Model,
         _: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<f64>> {
-        let LabelledNodes { nodes, labels } = &part.question;
-        nodes.iter().try_for_each(|&node| check_finite(h.row(node as usize)))?;
-        let predictions: Vec<u32> = nodes.iter().map(|&node| softmax::most_likely(h.row(node as usize))).collect();
-        Ok(metrics.iter().map(|metric| metric.of(labels, &predictions)).collect())
+        part.question.nodes().iter().try_for_each(|&node| check_finite(h.row(node as usize)))?;
+        Ok(part.question.measure(metrics, h))
     }
 }
 
@@ -141,8 +236,8 @@ struct Agreement {
 }
 
 impl TrainedBranches {
-    fn new(part: &Part<LabelledNodes>, model: &Model) -> TrainedBranches {
-        let nodes = &part.question.nodes;
+    fn new<Q: ClassQuestion>(part: &Part<Q>, model: &Model) -> TrainedBranches {
+        let nodes = part.question.nodes();
         let agreement = model.record_branches(&part.view, Ask::Agreement);
         TrainedBranches {
             agreement: agreement.map(|recording| Agreement {
@@ -155,13 +250,13 @@ impl TrainedBranches {
         }
     }
 
-    fn loss(&mut self, step: Step, question: &LabelledNodes, model: &mut Model) -> f64 {
+    fn loss<Q: ClassQuestion>(&mut self, step: Step, question: &Q, model: &mut Model) -> f64 {
         let mut loss = 0.0;
         if let Some(recording) = &mut self.classes {
             recording.train(model, step.draw);
             let (scores, gradient) = recording.representation_and_gradient();
             let blocks = scores.cols() / model.num_classes();
-            loss += softmax::nll_of_blocks(scores, blocks, &self.places, &question.labels, gradient);
+            loss += question.loss(scores, blocks, &self.places, gradient);
             recording.backward(model);
         }
         if let Some(agreement) = &mut self.agreement {
@@ -172,7 +267,7 @@ impl TrainedBranches {
 }
 
 impl Agreement {
-    fn loss(&mut self, step: Step, question: &LabelledNodes, model: &mut Model) -> f64 {
+    fn loss<Q: ClassQuestion>(&mut self, step: Step, question: &Q, model: &mut Model) -> f64 {
         let Agreement { recording, first, target } = self;
         // Both passes have to be known before either has a gradient, and a tape holds one: the first is run again at the end.
         let draws = [2 * step.draw, 2 * step.draw + 1];
@@ -180,7 +275,7 @@ impl Agreement {
         first.copy_from(recording.scores());
         recording.train(model, draws[1]);
         let blocks = first.cols() / model.num_classes();
-        softmax::sharpened_mean(first, recording.scores(), blocks, TEMPERATURE, target);
+        Q::agreed(first, recording.scores(), blocks, target);
         // Before anything is learnt, passes agree best where all nodes are alike.
         let agreement = AGREEMENT * (step.epoch as f32 / WARM_UP).min(1.0);
         let mut loss = 0.0;
@@ -189,8 +284,8 @@ impl Agreement {
                 recording.train(model, draw);
             }
             let (scores, gradient) = recording.representation_and_gradient();
-            loss += softmax::nll_of_blocks(scores, blocks, &question.nodes, &question.labels, gradient);
-            loss += softmax::add_disagreement(scores, target, blocks, agreement, gradient);
+            loss += question.loss(scores, blocks, question.nodes(), gradient);
+            loss += Q::add_disagreement(scores, target, blocks, agreement, gradient);
             // The loss is the mean of both passes.
             gradient.data_mut().iter_mut().for_each(|g| *g *= 0.5);
             recording.backward(model);
@@ -205,7 +300,7 @@ mod tests {
 
     #[test]
     fn of_epochs_of_one_accuracy_that_of_likelier_labels_is_worth_more() {
-        let judged = |likelihood| NodeObjective { likelihood, ..NodeObjective::for_evaluation() };
+        let judged = |likelihood| NodeObjective::<LabelledNodes> { likelihood, ..NodeObjective::for_evaluation() };
         assert!(judged(Some(-0.6)).worth(0.8) > judged(Some(-0.7)).worth(0.8));
         assert_eq!(judged(None).worth(0.8), 0.8, "only a gated model has a likelihood to go by");
     }

@@ -6,7 +6,7 @@ use super::preset::Preset;
 use super::schedule::Schedule;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::metric::{ClassMetric, Metric, PairMetric};
+use crate::metric::{ClassMetric, Metric, PairMetric, SetMetric};
 use crate::model::catalog::{self, Hyperparameters, NodeTable};
 use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
@@ -67,7 +67,7 @@ impl Config {
     ) -> Result<Resolved> {
         self.check_values()?;
         dataset.check()?;
-        let judging = self.judging()?;
+        let judging = self.judging(dataset)?;
         let several = dataset.samples.len() > 1;
         let negatives = match self.protocol {
             Protocol::Published => Negatives::Loose,
@@ -143,7 +143,7 @@ impl Config {
     }
 
     /// What follows from protocol and kind of negatives, where the user left it open.
-    fn judging(&self) -> Result<Judging> {
+    fn judging(&self, dataset: &Dataset) -> Result<Judging> {
         let is_ncn = self.protocol == Protocol::Ncn;
         let is_about_links = self.task == Task::LinkPrediction;
         if is_ncn && !is_about_links {
@@ -189,26 +189,49 @@ impl Config {
             fractions: [valid, test],
             negatives,
             ratios: [given[0].unwrap_or(usual[0]), given[1].unwrap_or(usual[1])],
-            metric: self.chosen_metric(metric)?,
+            metric: self.chosen_metric(metric, dataset.is_multi_label())?,
         })
     }
 
     /// The user's metric, or `usual` for pairs.
-    fn chosen_metric(&self, usual: PairMetric) -> Result<Metric> {
-        let is_about_pairs = self.task.is_about_pairs();
-        let (default, right) = match is_about_pairs {
-            true => (Metric::Pairs(usual), "auc, ap, hits@K or mrr"),
-            false => (Metric::Classes(ClassMetric::Accuracy), "accuracy, micro-f1 or macro-f1"),
+    fn chosen_metric(&self, usual: PairMetric, multi_label: bool) -> Result<Metric> {
+        let (default, right) = match self.task.is_about_pairs() {
+            true => (usual.into(), "auc, ap, hits@K or mrr"),
+            false if multi_label => {
+                (SetMetric::MicroF1.into(), "micro-f1, macro-f1 or ap where nodes have several labels")
+            }
+            false => (ClassMetric::Accuracy.into(), "accuracy, micro-f1 or macro-f1"),
         };
         let metric = self.metric.unwrap_or(default);
-        if matches!(metric, Metric::Pairs(_)) != is_about_pairs {
-            return Err(Error::setting("metric", metric, format!("{} is judged by {right}", self.task)));
+        let fits = match self.task.is_about_pairs() {
+            true => metric.of_pairs().is_some(),
+            false if multi_label => metric.of_sets().is_some(),
+            false => metric.of_classes().is_some(),
+        };
+        match fits {
+            true => Ok(metric),
+            false => Err(Error::setting("metric", metric, format!("{} is judged by {right}", self.task))),
         }
-        Ok(metric)
     }
 
     /// Labelled nodes per class in training, validation and test.
     fn per_class(&self, dataset: &Dataset) -> Result<[usize; 3]> {
+        if self.task == Task::NodeClassification && dataset.is_multi_label() {
+            let counts = [
+                ("train-per-class", self.train_per_class),
+                ("valid-per-class", self.valid_per_class),
+                ("test-per-class", self.test_per_class),
+            ];
+            let set =
+                |(name, count): (&'static str, Auto<usize>)| Some((name, count.made().filter(|count| *count > 0)?));
+            return match counts.into_iter().find_map(set) {
+                Some((name, count)) => {
+                    let problem = "nodes have several labels each, so they are not counted by class; set valid-fraction and test-fraction";
+                    Err(Error::setting(name, count, problem))
+                }
+                None => Ok([0; 3]),
+            };
+        }
         let [usual_train, usual_valid, usual_test] = dataset.paper_defaults.per_class.unwrap_or([0, 0, 0]);
         let train = self.train_per_class.unwrap_or(usual_train);
         let (usual_valid, usual_test) = match train {
@@ -465,7 +488,7 @@ impl Resolved {
 
     /// The shape of the model for data of such dimensions.
     pub fn shape(&self, dimensions: Dimensions) -> Shape {
-        let Dimensions { features, classes, nodes, .. } = dimensions;
+        let Dimensions { features, classes, multi_label, nodes, .. } = dimensions;
         Shape {
             // The constant takes the place of features that are not there or not used.
             num_features: if self.task.uses_features() { features.max(1) } else { 1 },
@@ -477,11 +500,10 @@ impl Resolved {
             refresh: self.refresh,
             proximities: self.proximities,
             longest_walk: self.longest_walk,
-            answer: match self.metric {
-                Metric::Classes(_) => Answer::Classes(classes),
-                Metric::Pairs(_) => {
-                    Answer::Scores(Scoring { decoder: self.decoder, hidden: self.width, dropout: self.dropout })
-                }
+            answer: match self.task {
+                Task::NodeClassification if multi_label => Answer::Sets(classes),
+                Task::NodeClassification => Answer::Classes(classes),
+                _ => Answer::Scores(Scoring { decoder: self.decoder, hidden: self.width, dropout: self.dropout }),
             },
         }
     }

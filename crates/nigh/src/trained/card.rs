@@ -9,6 +9,7 @@ pub(super) fn card(trained: &Trained) -> String {
     let (config, summary, run) = (&trained.config, &trained.summary, trained.run());
     let classes = match summary.class_names.len() {
         0 => String::new(),
+        count if summary.multi_label => format!(", {count} classes, several per node"),
         count => format!(", {count} classes"),
     };
     let hops = match summary.storage_error {
@@ -113,7 +114,11 @@ pub(super) fn card(trained: &Trained) -> String {
         valid = percent(run.valid),
         epoch = run.best_epoch,
         protocol = config.protocol,
-        decoder = if config.task.is_about_pairs() { config.decoder.to_string() } else { "softmax".into() },
+        decoder = match config.task.is_about_pairs() {
+            true => config.decoder.to_string(),
+            false if summary.multi_label => "sigmoid, labels above 0.5".into(),
+            false => "softmax".into(),
+        },
         graph = summary.graph,
         split = run.split,
     )

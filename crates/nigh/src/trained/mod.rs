@@ -17,7 +17,7 @@ use crate::linalg::half::StorageError;
 use crate::metric::{Metric, Metrics};
 use crate::model::decoder::PairDecoder;
 use crate::model::{Answer, Dimensions, Model, View};
-use crate::ops::softmax;
+use crate::ops::{sigmoid, softmax};
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::Task;
@@ -53,6 +53,9 @@ pub struct Summary {
     pub num_features: usize,
     /// The name of each class.
     pub class_names: Vec<String>,
+    /// Whether a node may have several classes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multi_label: bool,
     /// The name of each feature, where the user's file had them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feature_names: Vec<String>,
@@ -118,6 +121,7 @@ impl Summary {
         Dimensions {
             features: self.num_features,
             classes: self.class_names.len(),
+            multi_label: self.multi_label,
             nodes: self.largest_graph,
             edges: self.num_edges,
         }
@@ -150,6 +154,17 @@ pub struct Classified {
     pub probability: f32,
 }
 
+/// A node and its classes, where nodes may have several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledNode {
+    /// The node.
+    pub node: u32,
+    /// Those that are more likely than not, in ascending order; perhaps none.
+    pub classes: Vec<u32>,
+    /// How likely each class is, those that are not answered too.
+    pub probabilities: Vec<f32>,
+}
+
 /// A possible link of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
@@ -172,6 +187,7 @@ impl Trained {
             num_edges: dataset.num_edges(),
             num_features: dataset.samples[0].features.count(),
             class_names: dataset.class_names.clone(),
+            multi_label: dataset.is_multi_label(),
             feature_names: dataset.feature_names.clone(),
             largest_graph: Dimensions::of(dataset).nodes,
             graph: graph_digest(dataset),
@@ -247,6 +263,11 @@ impl Trained {
         }
         // Pairs of nodes are compared by their labels whatever these are called.
         if self.config.task == Task::NodeClassification && !aligned.class_names.is_empty() {
+            aligned = match (self.summary.multi_label, aligned.is_multi_label()) {
+                (true, false) => aligned.with_sets_of_labels(),
+                (false, true) => return Err(Error::SeveralLabels { dataset: dataset.name.clone() }),
+                _ => aligned,
+            };
             aligned = aligned.with_classes(&self.summary.class_names)?;
         }
         Ok((aligned, notes, if self.ids.is_empty() { 0 } else { num_known }))
@@ -437,10 +458,25 @@ impl Inference<'_> {
         }
     }
 
-    /// The most likely class of every node.
+    /// Every class of every node, by a model of nodes with several labels each.
+    pub fn label_sets(&self) -> Result<Vec<LabelledNode>> {
+        if !matches!(self.trained.model.shape().answer, Answer::Sets(_)) {
+            return Err(Error::WrongTask { task: self.trained.config.task.name(), wanted: "sets of labels" });
+        }
+        let labelled = |node: usize| {
+            let scores = self.h.row(node);
+            let probabilities = scores.iter().map(|&score| sigmoid::sigmoid(score)).collect();
+            LabelledNode { node: node as u32, classes: sigmoid::answered(scores).collect(), probabilities }
+        };
+        Ok((0..self.h.rows()).map(labelled).collect())
+    }
+
+    /// The most likely class of every node, by a model of nodes with one label each.
     pub fn classes(&self) -> Result<Vec<Classified>> {
         if !matches!(self.trained.model.shape().answer, Answer::Classes(_)) {
-            return Err(Error::WrongTask { task: self.trained.config.task.name(), wanted: "classes" });
+            let is_sets = matches!(self.trained.model.shape().answer, Answer::Sets(_));
+            let wanted = if is_sets { "single class per node" } else { "classes" };
+            return Err(Error::WrongTask { task: self.trained.config.task.name(), wanted });
         }
         let mut p = vec![0.0; self.h.cols()];
         let classified = |node: usize| {

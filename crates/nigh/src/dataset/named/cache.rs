@@ -3,6 +3,7 @@
 use crate::dataset::{Dataset, Features, FixedPairs, FixedSplit, Ids, PaperDefaults, Sample};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
+use crate::label_sets::LabelSets;
 use crate::linalg::{Matrix, SparseMatrix};
 use crate::source::SignalScale;
 use nigh_formats::atomic;
@@ -80,6 +81,11 @@ pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result
         if let Some(labels) = &sample.labels {
             arrays.put_vector(format!("{number}/labels"), labels.iter().map(|label| label.unwrap_or(NONE)));
         }
+        if let Some(sets) = &sample.label_sets {
+            let (starts, classes) = sets.parts();
+            arrays.put_vector(format!("{number}/label-starts"), starts.iter().copied());
+            arrays.put_vector(format!("{number}/label-classes"), classes.iter().copied());
+        }
         let ids = match sample.ids.as_ref() {
             Ids::Numbers(_) => None,
             ids => Some(ids.iter().map(String::from).collect()),
@@ -153,8 +159,15 @@ pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
         let label = |label: u32| (label != NONE).then_some(label);
         let labels = take::<u32>(&mut arrays, &format!("{number}/labels"));
         let labels = labels.map(|labels| labels.into_iter().map(label).collect::<Arc<[_]>>());
+        let label_sets = match take::<u32>(&mut arrays, &format!("{number}/label-starts")) {
+            Some(starts) => {
+                let classes = take::<u32>(&mut arrays, &format!("{number}/label-classes"))?;
+                Some(LabelSets::from_parts(&starts, &classes)?.into())
+            }
+            None => None,
+        };
         let ids = sample.ids.as_ref().map_or(Ids::Numbers(sample.nodes), Ids::from_names).into();
-        samples.push(Sample { graph: graph.into(), features, labels, ids, addresses: None });
+        samples.push(Sample { graph: graph.into(), features, labels, label_sets, ids, addresses: None });
     }
     let given = match header.given {
         None => None,

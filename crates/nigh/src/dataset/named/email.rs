@@ -71,6 +71,7 @@ fn sample(part: Component, nodes: &Interner, labels: &[u32]) -> Sample {
         labels: Some(part.nodes.iter().map(|&node| Some(labels[node as usize])).collect()),
         ids: Ids::from_names(names).into(),
         graph: part.graph.into(),
+        label_sets: None,
         addresses: None,
     }
 }

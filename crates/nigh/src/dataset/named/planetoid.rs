@@ -68,6 +68,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Dataset> {
         features: Features::Sparse(SparseMatrix::from_rows(&rows, columns).into()),
         labels: Some(labels.into()),
         ids: Ids::Numbers(n).into(),
+        label_sets: None,
         addresses: None,
     };
     let nodes = |range: std::ops::Range<usize>| range.map(|node| node as u32).collect();

@@ -1,8 +1,9 @@
-//! PPI: which proteins interact in each of 24 human tissues. A node-link JSON, a `.npy` of features, and a map between.
+//! PPI: which proteins interact in each of 24 human tissues. A node-link JSON, a `.npy` of features, a map between, and perhaps labels.
 
 use crate::dataset::{Dataset, Features, Ids, PaperDefaults, Sample, cleaning_notes};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
+use crate::label_sets::LabelSets;
 use crate::linalg::Matrix;
 use nigh_formats::npy;
 use serde::Deserialize;
@@ -31,7 +32,8 @@ struct PpiLink {
     target: u64,
 }
 
-/// Reads `ppi-G.json`, `ppi-feats.npy` and `ppi-id_map.json` from their folder.
+/// Reads `ppi-G.json`, `ppi-feats.npy` and `ppi-id_map.json` from their folder; and `ppi-class_map.json` if it is there, which has a zero or a one
+/// for each of 121 gene ontology sets that a node may be in.
 ///
 /// Every component of more than ten nodes is a graph, in the order of its first node; nodes keep their ids as names.
 /// A row of features `f` becomes `x / max(Σ x, 1)` where `x = f + 0.1`, with `log(f + 1)` for `f` in the first two
@@ -56,6 +58,7 @@ pub fn read(folder: &Path) -> Result<Dataset> {
     }
     let (graph, cleaning) = Graph::from_edges(listed.nodes.len(), &edges)?;
     let rows = read_rows(folder, &listed.nodes)?;
+    let labels = read_labels(&folder.join("ppi-class_map.json"), &listed.nodes)?;
 
     let mut samples = Vec::new();
     for part in graph.components(TOO_SMALL) {
@@ -63,6 +66,7 @@ pub fn read(folder: &Path) -> Result<Dataset> {
         samples.push(Sample {
             features: Features::Dense(rows.permute_rows(&part.nodes).into()),
             labels: None,
+            label_sets: labels.as_ref().map(|(sets, _)| sets.select(&part.nodes).into()),
             ids: Ids::from_names(names).into(),
             graph: part.graph.into(),
             addresses: None,
@@ -75,8 +79,31 @@ pub fn read(folder: &Path) -> Result<Dataset> {
     let mut notes = cleaning_notes(cleaning);
     let left_out = listed.nodes.len() - kept;
     notes.push(format!("{left_out} nodes in components of at most {TOO_SMALL} nodes were left out"));
+    let num_classes = labels.map_or(0, |(_, classes)| classes);
+    let class_names = (0..num_classes).map(|class| class.to_string()).collect();
     let paper_defaults = PaperDefaults { graphs: Some([16, 4, 4]), ..PaperDefaults::default() };
-    Ok(Dataset { paper_defaults, notes, ..Dataset::from_samples("ppi", samples, Vec::new())? })
+    Ok(Dataset { paper_defaults, notes, ..Dataset::from_samples("ppi", samples, class_names)? })
+}
+
+/// The sets that each node is in, and how many there are; `None` without the file.
+fn read_labels(path: &Path, nodes: &[PpiNode]) -> Result<Option<(LabelSets, usize)>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let lists: HashMap<u64, Vec<u8>> = read_json(path)?;
+    let list = |node: &PpiNode| {
+        lists.get(&node.id).ok_or_else(|| Error::file(path, format!("node {} has no list of labels", node.id)))
+    };
+    let classes = nodes.first().map(list).transpose()?.map_or(0, Vec::len);
+    let set = |node: &PpiNode| {
+        let list = list(node)?;
+        if list.len() != classes || list.iter().any(|&entry| entry > 1) {
+            let problem = format!("the list of node {} is not of {classes} zeros and ones", node.id);
+            return Err(Error::file(path, problem));
+        }
+        Ok((0..).zip(list).filter(|entry| *entry.1 == 1).map(|entry| entry.0).collect::<Vec<u32>>())
+    };
+    Ok(Some((nodes.iter().map(set).collect::<Result<Vec<_>>>()?.into_iter().collect(), classes)))
 }
 
 /// A row of scaled features for each node.
@@ -188,6 +215,30 @@ mod tests {
         assert_eq!((dataset.paper_defaults.graphs, sample.labels.is_none()), (Some([16, 4, 4]), true));
         let left_out = "2 nodes in components of at most 10 nodes were left out";
         assert_eq!(dataset.notes.last().unwrap(), left_out);
+    }
+
+    #[test]
+    fn labels_are_read_where_the_folder_holds_them() {
+        let (folder, files) = (tempfile::tempdir().unwrap(), files());
+        let put = |name: &str, content: &[u8]| std::fs::write(folder.path().join(name), content).unwrap();
+        put("ppi-G.json", files.graph.as_bytes());
+        put("ppi-id_map.json", files.map.as_bytes());
+        put("ppi-feats.npy", &files.features);
+        // Node `10 + i` is in set 0 if `i` is even and in set 2 if it is below 3.
+        let list = |i: usize| format!(r#""{}": [{}, 0, {}]"#, 10 + i, (i + 1) % 2, u8::from(i < 3));
+        let lists: Vec<String> = (0..13).map(list).collect();
+        put("ppi-class_map.json", format!("{{{}}}", lists.join(", ")).as_bytes());
+        let dataset = read(folder.path()).unwrap();
+        let sets = dataset.samples[0].label_sets.as_ref().unwrap();
+        assert_eq!((sets.of(0), sets.of(1), sets.of(3)), (&[0, 2][..], &[2][..], &[][..]));
+        assert_eq!((dataset.class_names.len(), dataset.samples[0].num_labelled()), (3, 7));
+        let refused = |lists: &[String]| {
+            put("ppi-class_map.json", format!("{{{}}}", lists.join(", ")).as_bytes());
+            read(folder.path()).unwrap_err().to_string()
+        };
+        assert!(refused(&lists[..12]).contains("node 22 has no list of labels"));
+        let wrong = [&lists[..12], &[r#""22": [1, 2, 0]"#.to_string()]].concat();
+        assert!(refused(&wrong).contains("the list of node 22 is not of 3 zeros and ones"));
     }
 
     #[test]

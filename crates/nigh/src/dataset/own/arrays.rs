@@ -3,6 +3,7 @@
 use super::edge_list::{EdgeList, ListedEdges, WeightColumn, numbered_integers};
 use super::graph_file::{GraphFile, adjacency};
 use super::node_files::{NodeRows, RowSource, sparse};
+use super::row_labels::RowLabels;
 use crate::dataset::{Features, Ids};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -106,43 +107,31 @@ impl MatrixArray {
 
     /// The label of each node: a column of numbers, of which negative ones are none; or a column per class with a one in
     /// the row of every node that is of this class.
-    fn labels(self, path: &Path) -> Result<Texts> {
+    pub fn labels(self, path: &Path) -> Result<RowLabels> {
         match self {
             MatrixArray::Full(rows, cols, values) if rows.min(cols) == 1 => {
                 let name = |&value: &f32| if value >= 0.0 { value.to_string() } else { String::new() };
-                Ok(values.iter().map(name).collect())
+                Ok(values.iter().map(name).collect::<Texts>().into())
             }
             indicators => {
                 let ones = indicators.entries();
-                let is_one = |at: usize| ones.values.as_ref().is_none_or(|values| values[at] != 0.0);
+                let value = |at: usize| ones.values.as_ref().map_or(1.0, |values| values[at]);
                 let mut classes = vec![Vec::new(); ones.rows];
-                for (_, [row, class]) in ones.entries.iter().enumerate().filter(|&(at, _)| is_one(at)) {
-                    classes[*row as usize].push(*class);
+                for (at, [row, class]) in ones.entries.iter().enumerate().filter(|&(at, _)| value(at) != 0.0) {
+                    if value(at) != 1.0 {
+                        let problem = format!("row {row}, column {class} is {}", value(at));
+                        return Err(Error::file(path, format!("{problem}; expected 0 or 1, with a column per class")));
+                    }
+                    classes[*row as usize].push(class.to_string());
                 }
-                one_label_each(path, &classes)
+                Ok(RowLabels::several(classes, "columns of 0 and 1"))
             }
         }
     }
-}
-
-/// The class of each node, given the classes of each.
-fn one_label_each(path: &Path, classes: &[Vec<u32>]) -> Result<Texts> {
-    let mut labels = Texts::default();
-    for (row, classes) in classes.iter().enumerate() {
-        match classes[..] {
-            [] => labels.push(""),
-            [class] => labels.push(&class.to_string()),
-            _ => {
-                let problem = format!("row {row} has {} labels; expected one label per node", classes.len());
-                return Err(Error::file(path, problem));
-            }
-        }
-    }
-    Ok(labels)
 }
 
 /// Labels in an array of NumPy: a text or a number per node, or a column per class.
-pub(super) fn npy_labels(path: &Path, array: &NpyArray) -> Result<Texts> {
+pub(super) fn npy_labels(path: &Path, array: &NpyArray) -> Result<RowLabels> {
     match array.shape() {
         [_] | [_, 1] => {
             // Numbers with fractions are told from classes later.
@@ -150,7 +139,8 @@ pub(super) fn npy_labels(path: &Path, array: &NpyArray) -> Result<Texts> {
                 let numbers = array.floats().map_err(|_| error)?;
                 Ok::<Texts, nigh_formats::Error>(numbers.iter().map(f32::to_string).collect())
             })?;
-            Ok(labels.iter().map(|label| if label.starts_with('-') { "" } else { label }).collect())
+            let name = |label| if str::starts_with(label, '-') { "" } else { label };
+            Ok(labels.iter().map(name).collect::<Texts>().into())
         }
         [_, _] => MatrixArray::from_npy(array)?.labels(path),
         shape => Err(array.error(format!("has the shape {shape:?}; expected one label per node")).into()),
@@ -184,7 +174,7 @@ pub(crate) fn read_npz(path: &Path, weight: &WeightColumn) -> Result<GraphFile> 
     } else if let Some(name) = one_of(GRAPH_WORDS) {
         adjacency(path, MatrixArray::from_npy(&archive.array(name)?)?.entries(), weight)?
     } else if let Some(name) = one_of(EDGE_WORDS) {
-        let count = features.as_ref().map(Features::rows).or(labels.as_ref().map(Texts::len));
+        let count = features.as_ref().map(Features::rows).or(labels.as_ref().map(RowLabels::len));
         pairs(path, &archive.array(name)?, weight, count)?
     } else {
         return Err(Error::file(
@@ -201,7 +191,7 @@ pub(crate) fn read_npz(path: &Path, weight: &WeightColumn) -> Result<GraphFile> 
         let len = features.rows();
         own_rows(path, "features", features, len, n)
     };
-    let labels_of = |labels: Texts| {
+    let labels_of = |labels: RowLabels| {
         let len = labels.len();
         own_rows(path, "labels", labels, len, n)
     };
@@ -229,7 +219,7 @@ fn npz_features(archive: &mut NpzArchive) -> Result<Option<MatrixArray>> {
 }
 
 /// The labels of a benchmark's archive, by the names of classes if it has them as text.
-fn npz_labels(archive: &mut NpzArchive) -> Result<Option<Texts>> {
+fn npz_labels(archive: &mut NpzArchive) -> Result<Option<RowLabels>> {
     let path = archive.path().to_path_buf();
     if let Some(matrix) = npz_sparse(archive, LABEL_STARTS)? {
         return MatrixArray::Sparse(matrix).labels(&path).map(Some);
@@ -239,10 +229,12 @@ fn npz_labels(archive: &mut NpzArchive) -> Result<Option<Texts>> {
     // Names of classes are mostly pickled, and then not read.
     let names = archive.array("class_names").and_then(|names| names.texts()).unwrap_or_default();
     let named = |label: &str| label.parse::<usize>().ok().filter(|&class| class < names.len());
-    Ok(Some(match names.is_empty() || labels.iter().any(|label| !label.is_empty() && named(label).is_none()) {
-        true => labels,
-        false => labels.iter().map(|label| named(label).map_or("", |class| &names[class])).collect(),
-    }))
+    let numbers = &labels.names;
+    if names.is_empty() || numbers.iter().any(|label| !label.is_empty() && named(label).is_none()) {
+        return Ok(Some(labels));
+    }
+    let names = numbers.iter().map(|label| named(label).map_or("", |class| &names[class])).collect();
+    Ok(Some(labels.renamed(names)))
 }
 
 /// Reads an adjacency matrix, or edges: a row, or a column, of two ids each.
@@ -355,7 +347,7 @@ pub(super) fn matlab_matrix(path: &Path, words: &[&str]) -> Result<MatrixArray> 
 }
 
 /// The labels in a file of their own.
-pub(super) fn matlab_labels(path: &Path) -> Result<Texts> {
+pub(super) fn matlab_labels(path: &Path) -> Result<RowLabels> {
     matlab_matrix(path, &["group", "label", "labels", "y", "gnd", "class"])?.labels(path)
 }
 

@@ -17,7 +17,7 @@ impl Dataset {
     /// - `nodes.csv`: every node, also those without an edge
     /// - `edges.csv`: every undirected edge once, with its weight if it has one
     /// - `features.npz` (`scipy.sparse.load_npz`) or `features.npy`: a row per line of `nodes.csv`
-    /// - `labels.csv`: the nodes that have a label
+    /// - `labels.csv`: the nodes that have a label, a row for each where they may have several
     /// - `split.csv` or `split_pairs.csv`: the split that comes with the data
     /// - `README.txt`: what is what
     ///
@@ -147,21 +147,22 @@ impl Export<'_> {
     fn labels(&mut self) -> Result<()> {
         let formulas = self.formulas;
         let classes = &self.dataset.class_names;
-        let labels = self.dataset.samples.iter().flat_map(|sample| sample.labels.iter().flat_map(|all| all.iter()));
-        let count = labels.flatten().count();
+        let count: usize = self.dataset.samples.iter().map(Sample::num_labelled).sum();
         if count == 0 {
             return Ok(());
         }
-        let about = format!("{count} nodes with a label, of {} classes", classes.len());
+        let several = if self.dataset.is_multi_label() { ", a row for each label of a node" } else { "" };
+        let about = format!("{count} nodes with a label, of {} classes{several}", classes.len());
         self.table("labels.csv", about, "id,label", |out, start, sample| {
-            let labels = sample.labels.iter().flat_map(|labels| labels.iter().enumerate());
-            for (node, class) in labels.filter_map(|(node, label)| Some((node, (*label)?))) {
-                writeln!(
-                    out,
-                    "{start}{},{}",
-                    id(sample, node as u32, formulas),
-                    formulas.field(&classes[class as usize])
-                )?;
+            let label = |node: usize, class: u32, out: &mut BufWriter<File>| {
+                let class = formulas.field(&classes[class as usize]);
+                writeln!(out, "{start}{},{class}", id(sample, node as u32, formulas))
+            };
+            for (node, class) in sample.labels.iter().flat_map(|labels| labels.iter().enumerate()) {
+                class.iter().try_for_each(|&class| label(node, class, out))?;
+            }
+            for (node, set) in sample.label_sets.iter().flat_map(|sets| sets.iter().enumerate()) {
+                set.iter().try_for_each(|&class| label(node, class, out))?;
             }
             Ok(())
         })

@@ -5,10 +5,11 @@ use super::edge_list::{self, EdgeColumns, EdgeList, ListedEdges, WeightColumn};
 use super::links::Links;
 use super::node_files::NodeRows;
 use super::node_link;
+use super::row_labels::RowLabels;
 use crate::dataset::{Features, Ids};
 use crate::error::{Error, Result};
 use nigh_formats::matrix_market::{self, SparseEntries};
-use nigh_formats::{Format, Texts, graph_xml, metis};
+use nigh_formats::{Format, graph_xml, metis};
 use std::path::Path;
 
 /// What a file holds.
@@ -16,7 +17,7 @@ use std::path::Path;
 pub(crate) struct GraphFile {
     pub list: EdgeList,
     pub features: Option<NodeRows<Features>>,
-    pub labels: Option<NodeRows<Texts>>,
+    pub labels: Option<NodeRows<RowLabels>>,
 }
 
 impl From<EdgeList> for GraphFile {

@@ -1,6 +1,7 @@
-//! JSON objects with a value per node: `{id: [feature, ...]}` as the musae graphs have it, and `{id: label}`.
+//! JSON objects with a value per node: `{id: [feature, ...]}` as the musae graphs have it, and `{id: label}` or `{id: [label, ...]}`.
 
 use super::node_files::{NodeRows, RowSource, column_places, sparse};
+use super::row_labels::RowLabels;
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -52,20 +53,49 @@ pub(crate) fn read_features(path: &Path) -> Result<NodeRows<Features>> {
     Ok(NodeRows { columns, gaps, notes: vec![format!("{}: {note}", path.display())], ..rows_of(path, ids, features) })
 }
 
-/// Reads the label of each node; `null` is none.
-pub(crate) fn read_labels(path: &Path) -> Result<NodeRows<Texts>> {
-    let rows: Vec<(String, Value)> = read(path, "an object of a label for each id")?;
-    let mut labels = Texts::default();
-    for (id, value) in &rows {
-        match value {
-            Value::Null => labels.push(""),
-            Value::String(text) => labels.push(text),
-            Value::Number(_) | Value::Bool(_) => labels.push(&value.to_string()),
-            _ => return Err(Error::file(path, format!("the label of `{id}` is {value}; expected a text or a number"))),
+/// Reads the label of each node, or a list of them; `null` is none. Lists of zeros and ones that are as long as each other have an
+/// entry per class, as PPI's `class_map` has.
+pub(crate) fn read_labels(path: &Path) -> Result<NodeRows<RowLabels>> {
+    let rows: Vec<(String, Value)> = read(path, "an object of a label, or of a list of labels, for each id")?;
+    let names = |id: &str, value: &Value| match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(labels) => labels.iter().map(|label| label_name(path, id, label)).collect(),
+        label => label_name(path, id, label).map(|name| vec![name]),
+    };
+    let ids: Texts = rows.iter().map(|row| &row.0).collect();
+    let labels = match indicators(&rows) {
+        Some(lists) => RowLabels::several(lists, "lists of 0 and 1, an entry per class,"),
+        None => {
+            let lists = rows.iter().map(|(id, value)| names(id, value)).collect::<Result<Vec<_>>>()?;
+            RowLabels::several(lists, "lists")
         }
-    }
-    let ids = rows.iter().map(|row| &row.0).collect();
+    };
     Ok(NodeRows { gaps: true, ..rows_of(path, ids, labels) })
+}
+
+fn label_name(path: &Path, id: &str, value: &Value) -> Result<String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
+        _ => Err(Error::file(path, format!("a label of `{id}` is {value}; expected a text or a number"))),
+    }
+}
+
+/// The numbers of the classes that each node has, if its list has a zero or a one for each class: then a value repeats, which no label does.
+fn indicators(rows: &[(String, Value)]) -> Option<Vec<Vec<String>>> {
+    let lists: Vec<&Vec<Value>> = rows.iter().map(|row| row.1.as_array()).collect::<Option<_>>()?;
+    let width = lists.first()?.len();
+    let is_bit = |value: &Value| value.as_f64().is_some_and(|number| number == 0.0 || number == 1.0);
+    let repeats = |list: &Vec<Value>| (1..list.len()).any(|at| list[..at].contains(&list[at]));
+    let are_bits = lists.iter().all(|list| list.len() == width && list.iter().all(is_bit));
+    if !are_bits || !lists.iter().any(|list| repeats(list)) {
+        return None;
+    }
+    let classes = |list: &&Vec<Value>| {
+        let ones = list.iter().enumerate().filter(|(_, value)| value.as_f64() == Some(1.0));
+        ones.map(|(class, _)| class.to_string()).collect()
+    };
+    Some(lists.iter().map(classes).collect())
 }
 
 fn rows_of<T>(path: &Path, ids: Texts, rows: T) -> NodeRows<T> {

@@ -9,14 +9,17 @@ mod links;
 mod node_files;
 mod node_link;
 mod nodes;
+mod row_labels;
 
 pub use self::edge_list::{EdgeColumns, Pairs, WeightColumn, read_pairs};
 pub use self::node_files::NodeColumns;
+pub use self::row_labels::LabelSeparator;
 
 use self::edge_list::{EdgeList, ListedEdges};
 use self::graph_file::GraphFile;
 use self::node_files::NodeRows;
 use self::nodes::Nodes;
+use self::row_labels::{GraphLabels, NodeLabels};
 use super::{Dataset, Features, Ids, Sample, cleaning_notes, names};
 use crate::display::{abbreviate, pluralize};
 use crate::error::{Error, Result};
@@ -113,16 +116,15 @@ impl Dataset {
         let (mut class_names, mut labels_of_graphs) = (Vec::new(), None);
         if let Some(rows) = labels {
             notes.extend(rows.notes.iter().cloned());
-            let (names, classes) = nodes::classes(&rows.rows);
+            let (of_nodes, repeats) = nodes.rows_and_repeats(&rows)?;
+            let labels = row_labels::of_nodes(&rows, of_nodes, &repeats);
+            let NodeLabels { class_names: names, graphs, notes: remarks } = labels;
             notes.extend(nodes::question_labels(&rows, &names, input.node_columns.label.is_some())?);
-            let of_nodes = nodes.rows_of(&rows, false)?;
+            notes.extend(remarks);
             if names.is_empty() {
                 return Err(Error::file(rows.path(), "no node has a label"));
             }
-            let class = |row: Option<u32>| row.and_then(|row| classes[row as usize]);
-            let labels = |rows: Vec<Option<u32>>| rows.into_iter().map(class).collect::<Vec<_>>();
-            labels_of_graphs = Some(of_nodes.into_iter().map(labels).collect::<Vec<_>>());
-            class_names = names;
+            (class_names, labels_of_graphs) = (names, Some(graphs));
         }
 
         notes.append(&mut nodes.notes);
@@ -145,7 +147,14 @@ impl Dataset {
             samples.push(Sample {
                 graph: graph.into(),
                 features: features.as_ref().map_or(Features::Constant(n), |features| features[number].clone()),
-                labels: labels_of_graphs.as_mut().map(|labels| std::mem::take(&mut labels[number]).into()),
+                labels: match &labels_of_graphs {
+                    Some(GraphLabels::One(labels)) => Some(labels[number].clone()),
+                    _ => None,
+                },
+                label_sets: match &labels_of_graphs {
+                    Some(GraphLabels::Several(sets)) => Some(sets[number].clone()),
+                    _ => None,
+                },
                 ids: ids.into(),
                 addresses: None,
             });

@@ -2,6 +2,7 @@
 
 use super::arrays::{self, FEATURE_ARRAYS, LABEL_ARRAYS, MatrixArray};
 use super::json_rows;
+use super::row_labels::{LabelSeparator, RowLabels};
 use crate::dataset::Features;
 use crate::dataset::ids::{whole_float, whole_number};
 use crate::dataset::interner::Interner;
@@ -21,6 +22,8 @@ pub struct NodeColumns {
     pub id: Option<String>,
     /// Names of classes.
     pub label: Option<String>,
+    /// What stands between several names of classes.
+    pub label_separator: LabelSeparator,
     /// The graph to which a node belongs, where there are several.
     pub graph: Option<String>,
 }
@@ -226,7 +229,7 @@ impl RowCount for Features {
     }
 }
 
-impl RowCount for Texts {
+impl RowCount for RowLabels {
     fn count(&self) -> usize {
         self.len()
     }
@@ -429,24 +432,32 @@ fn column_number(name: &str) -> Option<usize> {
     whole_number(name.as_bytes()).and_then(|number| usize::try_from(number).ok())
 }
 
-/// Reads labels: `id, label`, or an array of integers, of which negative ones stand for no label. No label is an empty
-/// text.
+/// Reads labels: `id, label`, where the label may be a list; `id, class, class, ...` of zeros and ones; or an array of integers, of
+/// which negative ones stand for no label. No label is an empty text.
 pub(crate) fn read_labels(
     path: &Path,
     columns: &NodeColumns,
     is_node: &dyn Fn(&str) -> bool,
-) -> Result<NodeRows<Texts>> {
+) -> Result<NodeRows<RowLabels>> {
     match Format::of(path)? {
         Format::Npy => return array_rows(path, arrays::npy_labels(path, &npy::open(path)?)?, None),
         Format::Npz => {
+            let mut archive = NpzArchive::open(path)?;
+            if scipy::is_sparse(&archive) {
+                let matrix = MatrixArray::Sparse(scipy::read(&mut archive)?);
+                return array_rows(path, matrix.labels(path)?, None);
+            }
             let chosen = columns.label.as_deref().map(|label| [label]);
             let names = chosen.as_ref().map_or(LABEL_ARRAYS, |chosen| &chosen[..]);
-            let (array, ids) = member(&mut NpzArchive::open(path)?, names, 1)?;
+            let (array, ids) = member(&mut archive, names, 1)?;
             return array_rows(path, arrays::npy_labels(path, &array)?, ids);
         }
         Format::Matlab => return array_rows(path, arrays::matlab_labels(path)?, None),
         Format::Json => return json_rows::read_labels(path),
-        Format::MatrixMarket | Format::Xml | Format::Metis => {
+        Format::MatrixMarket => {
+            return array_rows(path, MatrixArray::Sparse(matrix_market::open(path)?).labels(path)?, None);
+        }
+        Format::Xml | Format::Metis => {
             return Err(Error::file(path, "is no table of labels; expected lines of an id and its label, or an array"));
         }
         Format::Text | Format::Columnar => {}
@@ -456,10 +467,10 @@ pub(crate) fn read_labels(
     let label = match (&columns.label, &rest[..]) {
         (Some(name), _) => table.find(name)?,
         (None, &[only]) => only,
-        (None, _) => table.worded(LABEL_WORDS).ok_or_else(|| {
-            let problem = format!("{} columns; expected an id and its label, or the name of its column", table.width);
-            Error::UnclearColumns { problem: table.first_error(problem).into(), columns: &["label"] }
-        })?,
+        (None, _) => match table.worded(LABEL_WORDS) {
+            Some(label) => label,
+            None => return indicator_columns(table, id, graph, rest, left_out),
+        },
     };
     if label == id || Some(label) == graph {
         return Err(table.first_error(format!("column {} can't be two things at once", label + 1)).into());
@@ -476,11 +487,64 @@ pub(crate) fn read_labels(
         notes.push(format!("{without} {rows} of {} {have} no label", path.display()));
     }
     let mut names = read.names.into_iter();
-    let (ids, mut rows, graphs) = (names.next(), names.next().unwrap_or_default(), names.next());
-    if let Some(whole) = whole_labels(&rows) {
-        rows = whole;
+    let (ids, cells, graphs) = (names.next(), names.next().unwrap_or_default(), names.next());
+    let count = cells.len();
+    let has_repeats = || {
+        let mut seen = HashSet::new();
+        let key = |row: usize| (ids.as_ref().map(|ids| &ids[row]), graphs.as_ref().map(|graphs| &graphs[row]));
+        (0..count).any(|row| !seen.insert(key(row)))
+    };
+    let (mut rows, note) = RowLabels::from_cells(path, cells, &columns.label_separator, has_repeats);
+    notes.extend(note);
+    if let Some(whole) = whole_labels(&rows.names) {
+        rows = rows.renamed(whole);
         notes.push(format!("labels such as `1.0` in {} were read as whole numbers", path.display()));
     }
+    let (len, source) = (read.places.len(), RowSource::Table(table, read.places));
+    Ok(NodeRows { source, ids, graphs, len, rows, columns: Vec::new(), gaps: true, notes })
+}
+
+/// Labels with a column per class, which has a one for every node of this class.
+fn indicator_columns(
+    table: TableReader,
+    id: usize,
+    graph: Option<usize>,
+    classes: Vec<usize>,
+    left_out: Option<String>,
+) -> Result<NodeRows<RowLabels>> {
+    let unclear = |problem: String| {
+        let expected = "expected an id and its label, the name of its column, or a column of 0 and 1 per class";
+        let problem = table.first_error(format!("{} columns; {expected}{problem}", table.width)).into();
+        Error::UnclearColumns { problem, columns: &["label"] }
+    };
+    if classes.is_empty() {
+        return Err(unclear(String::new()));
+    }
+    let names: Vec<usize> = [Some(id), graph].into_iter().flatten().collect();
+    let read = table.read(&names, &classes).map_err(|error| unclear(format!(" ({error})")))?;
+    if read.width != classes.len() || read.places.is_empty() {
+        return Err(unclear(String::new()));
+    }
+    if let Some(at) = read.numbers.iter().position(|value| *value != 0.0 && *value != 1.0) {
+        let problem = format!(
+            "column {} has {}; expected 0 or 1, since there is a column per class and none of labels",
+            classes[at % classes.len()] + 1,
+            read.numbers[at]
+        );
+        let problem = table.error(read.places[at / classes.len()], problem).into();
+        return Err(Error::UnclearColumns { problem, columns: &["label"] });
+    }
+    let class_names: Vec<String> = match &table.header {
+        Some(header) => classes.iter().map(|&at| header[at].clone()).collect(),
+        None => (0..classes.len()).map(|class| class.to_string()).collect(),
+    };
+    let ones = |row: &[f32]| -> Vec<&str> {
+        row.iter().zip(&class_names).filter(|(value, _)| **value == 1.0).map(|(_, name)| name.as_str()).collect()
+    };
+    let rows = RowLabels::several(read.numbers.chunks_exact(classes.len()).map(ones), "columns of 0 and 1");
+    let notes = table.header_note().into_iter().chain(left_out).chain(read.notes).collect();
+    let mut names = read.names.into_iter();
+    let (ids, graphs) = (names.next(), graph.and_then(|_| names.next()));
     let (len, source) = (read.places.len(), RowSource::Table(table, read.places));
     Ok(NodeRows { source, ids, graphs, len, rows, columns: Vec::new(), gaps: true, notes })
 }

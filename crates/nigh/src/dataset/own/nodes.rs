@@ -2,6 +2,7 @@
 
 use super::edge_list::ascending;
 use super::node_files::NodeRows;
+use super::row_labels::RowLabels;
 use crate::dataset::ids::whole_float;
 use crate::dataset::interner::Interner;
 use crate::dataset::{Features, Ids};
@@ -63,9 +64,19 @@ impl Nodes {
     /// For every node of every graph, its row. With `add`, rows of unknown nodes make new nodes.
     pub fn rows_of<T>(&mut self, rows: &NodeRows<T>, add: bool) -> Result<Vec<Vec<Option<u32>>>> {
         match &rows.ids {
-            Some(ids) => self.rows_by_id(rows, ids, add),
+            Some(ids) => self.rows_by_id(rows, ids, add, None),
             None => self.rows_by_order(rows, add),
         }
+    }
+
+    /// For every node of every graph, its first row; and all further rows, each with the first of its node.
+    pub fn rows_and_repeats<T>(&mut self, rows: &NodeRows<T>) -> Result<(Vec<Vec<Option<u32>>>, Vec<[u32; 2]>)> {
+        let mut repeats = Vec::new();
+        let found = match &rows.ids {
+            Some(ids) => self.rows_by_id(rows, ids, false, Some(&mut repeats))?,
+            None => self.rows_by_order(rows, false)?,
+        };
+        Ok((found, repeats))
     }
 
     fn rows_by_order<T>(&mut self, rows: &NodeRows<T>, add: bool) -> Result<Vec<Vec<Option<u32>>>> {
@@ -92,7 +103,14 @@ impl Nodes {
         Ok(vec![(0..rows.len as u32).map(Some).collect()])
     }
 
-    fn rows_by_id<T>(&mut self, rows: &NodeRows<T>, ids: &Texts, add: bool) -> Result<Vec<Vec<Option<u32>>>> {
+    /// Further rows of a node are an error, unless there is a list for them.
+    fn rows_by_id<T>(
+        &mut self,
+        rows: &NodeRows<T>,
+        ids: &Texts,
+        add: bool,
+        mut repeats: Option<&mut Vec<[u32; 2]>>,
+    ) -> Result<Vec<Vec<Option<u32>>>> {
         let mut found: Vec<Vec<Option<u32>>> = self.ids.iter().map(|ids| vec![None; ids.len()]).collect();
         let mut added: Vec<Interner> = self.ids.iter().map(|_| Interner::default()).collect();
         let lookups: Vec<_> = self.ids.iter().map(Ids::lookup).collect();
@@ -144,8 +162,14 @@ impl Nodes {
                     )
                 });
             }
-            if let Some(first) = found[graph][node as usize].replace(row as u32) {
-                return Err(wrong(format!("node `{id}` has a row already, {}", rows.source.place(first as usize))));
+            let place = &mut found[graph][node as usize];
+            match (*place, &mut repeats) {
+                (None, _) => *place = Some(row as u32),
+                (Some(first), Some(repeats)) => repeats.push([first, row as u32]),
+                (Some(first), None) => {
+                    let place = rows.source.place(first as usize);
+                    return Err(wrong(format!("node `{id}` has a row already, {place}")));
+                }
             }
         }
         drop(lookups);
@@ -187,8 +211,8 @@ impl Nodes {
 
 /// A remark on labels that look like numbers to predict: nearly every node has another. An error, unless the user chose them:
 /// a training would take its time and then report the accuracy of a guess.
-pub(crate) fn question_labels(rows: &NodeRows<Texts>, classes: &[String], chosen: bool) -> Result<Option<String>> {
-    let labelled = rows.rows.iter().filter(|label| !label.is_empty()).count();
+pub(crate) fn question_labels(rows: &NodeRows<RowLabels>, classes: &[String], chosen: bool) -> Result<Option<String>> {
+    let labelled = rows.rows.num_labelled();
     let are_numbers = classes.iter().all(|class| class.parse::<f64>().is_ok());
     // Fewer than four nodes of a class can't be divided into training, validation and test.
     if !are_numbers || classes.len() < MANY_CLASSES || 4 * classes.len() <= labelled {
