@@ -65,6 +65,9 @@ fn hint(error: &anyhow::Error) -> Option<String> {
     Some(match error.downcast_ref::<nigh::Error>()? {
         nigh::Error::Artefact { .. } => "`nigh train ... --out DIR` writes a new one".into(),
         nigh::Error::MissingLabels { dataset, .. } if is_file(dataset) => "give labels with --labels FILE".into(),
+        nigh::Error::MissingLabels { dataset, .. } if dataset == "ppi" => {
+            "its labels are in ppi-class_map.json of its archive; put it beside the other files".into()
+        }
         nigh::Error::FeatureCount { dataset, got: 0, .. } if is_file(dataset) => {
             "give features with --features FILE".into()
         }

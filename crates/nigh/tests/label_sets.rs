@@ -44,7 +44,7 @@ fn train(dataset: &Dataset, config: Config) -> Trained {
 }
 
 fn refused(dataset: &Dataset, config: Config) -> String {
-    Training::new(dataset, config).and_then(|training| training.run()).err().expect("refused").to_string()
+    Training::new(dataset, config).and_then(|training| training.run()).expect_err("refused").to_string()
 }
 
 const MICRO: SetMetric = SetMetric::MicroF1;

@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 use nigh_formats::Texts;
 use std::collections::HashMap;
 
+/// The row of every node of every graph, where it has one.
+pub(crate) type RowsOfNodes = Vec<Vec<Option<u32>>>;
+
 /// The nodes of the user's graphs; features may add some that have no edge.
 #[derive(Debug)]
 pub(crate) struct Nodes {
@@ -62,7 +65,7 @@ impl Nodes {
     }
 
     /// For every node of every graph, its row. With `add`, rows of unknown nodes make new nodes.
-    pub fn rows_of<T>(&mut self, rows: &NodeRows<T>, add: bool) -> Result<Vec<Vec<Option<u32>>>> {
+    pub fn rows_of<T>(&mut self, rows: &NodeRows<T>, add: bool) -> Result<RowsOfNodes> {
         match &rows.ids {
             Some(ids) => self.rows_by_id(rows, ids, add, None),
             None => self.rows_by_order(rows, add),
@@ -70,7 +73,7 @@ impl Nodes {
     }
 
     /// For every node of every graph, its first row; and all further rows, each with the first of its node.
-    pub fn rows_and_repeats<T>(&mut self, rows: &NodeRows<T>) -> Result<(Vec<Vec<Option<u32>>>, Vec<[u32; 2]>)> {
+    pub fn rows_and_repeats<T>(&mut self, rows: &NodeRows<T>) -> Result<(RowsOfNodes, Vec<[u32; 2]>)> {
         let mut repeats = Vec::new();
         let found = match &rows.ids {
             Some(ids) => self.rows_by_id(rows, ids, false, Some(&mut repeats))?,
@@ -79,13 +82,13 @@ impl Nodes {
         Ok((found, repeats))
     }
 
-    fn rows_by_order<T>(&mut self, rows: &NodeRows<T>, add: bool) -> Result<Vec<Vec<Option<u32>>>> {
+    fn rows_by_order<T>(&mut self, rows: &NodeRows<T>, add: bool) -> Result<RowsOfNodes> {
         let wrong = |problem: String| Err(Error::file(rows.source.path(), problem));
         if let Some(order) = &self.order {
             if rows.len != order.len() {
                 return wrong(format!("{} rows, but the list of nodes has {}", rows.len, order.len()));
             }
-            let mut found: Vec<Vec<Option<u32>>> = self.ids.iter().map(|ids| vec![None; ids.len()]).collect();
+            let mut found: RowsOfNodes = self.ids.iter().map(|ids| vec![None; ids.len()]).collect();
             for (row, &(graph, node)) in (0..).zip(order) {
                 found[graph][node as usize] = Some(row);
             }
@@ -110,8 +113,8 @@ impl Nodes {
         ids: &Texts,
         add: bool,
         mut repeats: Option<&mut Vec<[u32; 2]>>,
-    ) -> Result<Vec<Vec<Option<u32>>>> {
-        let mut found: Vec<Vec<Option<u32>>> = self.ids.iter().map(|ids| vec![None; ids.len()]).collect();
+    ) -> Result<RowsOfNodes> {
+        let mut found: RowsOfNodes = self.ids.iter().map(|ids| vec![None; ids.len()]).collect();
         let mut added: Vec<Interner> = self.ids.iter().map(|_| Interner::default()).collect();
         let lookups: Vec<_> = self.ids.iter().map(Ids::lookup).collect();
         let graphs: HashMap<&str, usize> = self.graphs.iter().flat_map(|graphs| graphs.iter().zip(0..)).collect();
@@ -190,7 +193,7 @@ impl Nodes {
     }
 
     /// `F` of every graph; every node needs a row, unless none means zeros.
-    pub fn features(&self, rows: NodeRows<Features>, of_nodes: Vec<Vec<Option<u32>>>) -> Result<Vec<Features>> {
+    pub fn features(&self, rows: NodeRows<Features>, of_nodes: RowsOfNodes) -> Result<Vec<Features>> {
         let mut missing = of_nodes.iter().zip(&self.ids).flat_map(|(rows, ids)| {
             rows.iter().enumerate().filter(|(_, row)| row.is_none()).map(|(node, _)| ids.name(node))
         });

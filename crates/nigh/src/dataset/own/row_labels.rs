@@ -1,7 +1,7 @@
 //! The labels in the rows of a file: one each, or several in a list, in columns of 0 and 1, or in repeated rows.
 
 use super::node_files::NodeRows;
-use super::nodes::classes;
+use super::nodes::{RowsOfNodes, classes};
 use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::label_sets::LabelSets;
@@ -130,11 +130,7 @@ pub(super) enum GraphLabels {
 }
 
 /// The labels of nodes, given the row of each and further rows, each with the first of the same node.
-pub(super) fn of_nodes(
-    rows: &NodeRows<RowLabels>,
-    of_nodes: Vec<Vec<Option<u32>>>,
-    repeats: &[[u32; 2]],
-) -> NodeLabels {
+pub(super) fn of_nodes(rows: &NodeRows<RowLabels>, of_nodes: RowsOfNodes, repeats: &[[u32; 2]]) -> NodeLabels {
     let labels = &rows.rows;
     let (class_names, of_names) = classes(&labels.names);
     let mut sets: Vec<BTreeSet<u32>> =
