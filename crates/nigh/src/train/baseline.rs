@@ -107,6 +107,16 @@ pub(crate) fn constant_answer(split: &Split, metric: Metric) -> Result<f64> {
                 labels().map(|labels| vec![metric.of(labels, &vec![class; labels.len()])]).collect();
             Ok(means(&of_parts)[0])
         }
+        (Split::Sets(parts), metric) => {
+            let test = parts.test().to_vec();
+            let known = SetParts { train: test.clone(), valid: Vec::new(), test: Some(test) };
+            let metrics: Vec<SetMetric> = metric.of_sets().into_iter().collect();
+            Ok(of_sets(&known, &metrics)
+                .first()
+                .and_then(|majority| majority.metrics.values().next())
+                .copied()
+                .unwrap_or(0.0))
+        }
         _ => unreachable!("the metric is one of the task's"),
     }
 }
