@@ -224,8 +224,8 @@ pub struct Diagnose {
 }
 
 const DIAGNOSE_NOTES: &str = "\
-Three models that differ in nothing else are trained on the same splits: smp-linear knows both, sgc
-only what a node is (its features; without any, the degrees around it), smp-signal only where it is.
+Three models of one family are trained on the same splits: smp-linear knows both, sgc only what a
+node is (its features; without any, the degrees around it), smp-signal only where it is.
 Paired t-tests over the repeats, corrected for their number (Holm), say which differences are there.
 The answer has three sentences: what the task needs, how sure that is, and what to do; then the
 table, and the width of the signal that Theorem 2 asks for (`nigh certify`) beside the one in use.

@@ -1,5 +1,4 @@
-//! Does a task need *where* a node is, *what* it is, or both? Three models that differ in nothing else, on the same splits, and what their
-//! differences say.
+//! Does a task need *where* a node is, *what* it is, or both? Three models of one family, on the same splits, and what their differences say.
 
 mod answer;
 
@@ -13,7 +12,6 @@ use crate::seeds::Seeds;
 use crate::source::estimate::WidthCheck;
 use crate::statistics::{difference_95, holm, mean_and_std, paired_p};
 use crate::train::{Config, constant_answer};
-use serde::Serialize;
 
 named! {
     /// What a model of a diagnosis knows of a node.
@@ -105,7 +103,7 @@ pub struct DiagnosedModel {
 }
 
 /// The difference between two models on the same splits.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy)]
 pub struct Difference {
     /// One of them.
     pub first: Ingredients,
@@ -116,7 +114,6 @@ pub struct Difference {
     /// Student's 95 % confidence interval of it.
     pub interval_95: [f64; 2],
     /// Of a paired t-test, corrected for the three differences.
-    #[serde(flatten)]
     pub p_values: PValues,
 }
 
