@@ -495,6 +495,7 @@ fn split(dataset: &Dataset, config: &Config, seed: u64) -> Result<AnySplit> {
     let split = config.clone().resolve(dataset)?.split().split(dataset, Seeds::new(seed))?;
     let digest = split.digest();
     Ok(match split {
+        Split::Sets(_) => panic!("these data have one label per node"),
         Split::Nodes(split) => AnySplit {
             train: parts(&split.train, AnyQuestion::Nodes),
             valid: parts(&split.valid, AnyQuestion::Nodes),
