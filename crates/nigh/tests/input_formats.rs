@@ -347,7 +347,7 @@ fn ids_with_and_without_a_fraction_are_one_node_across_files() {
     assert!(notes.contains("`1.0` in ") && notes.contains(" is node `1`, and so are other ids"), "{notes}");
     // Among names as well.
     let dataset = read("a,2.0\n", "id,x\na,1\n2,2\n", "id,label\na,x\n2,y\n").unwrap();
-    assert_eq!(of_nodes(&dataset).0, [1.0, 2.0]);
+    assert_eq!(of_nodes(&dataset).0, [2.0, 1.0], "`2.0` is before `a`");
     let error = read("1,2\n", "id,x\n1,1\n2,2\n1.0,3\n", "id,label\n1,x\n").unwrap_err();
     assert!(error.ends_with("x.csv:4: node `1.0` has a row already, on line 2"), "{error}");
     // As pandas stores integers beside missing values.
