@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use nigh::dataset::{EdgeColumns, IdColumns, InputFiles, LabelSeparator, NodeColumns, WeightColumn};
 use nigh::formats::text_table::Formulas;
-use nigh::{Signal, estimate};
+use nigh::{Memory, Signal, Storage, estimate};
 use std::path::PathBuf;
 
 /// Stochastic Message Passing: graph neural networks that know where a node is and still what a node is
@@ -48,6 +48,12 @@ pub enum Command {
     Evaluate(Evaluate),
     /// Write the representation of every node of a graph
     Embed(Embed),
+    /// Write Ã^K E, a vector per node that needs no training, of graphs of any size
+    #[command(after_help = PROPAGATE_NOTES)]
+    Propagate(Propagate),
+    /// Show what a run takes in memory, on disk and in time, and how it would be done
+    #[command(after_help = ESTIMATE_EXAMPLES)]
+    Estimate(Estimate),
     /// Score pairs, list the most likely links of a node, or classify nodes
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(Predict),
@@ -69,7 +75,7 @@ pub enum Command {
     Reproduce(Reproduce),
     /// Show the tables of the paper: recorded figures beside published ones
     Report(Report),
-    /// List, show, fetch and export datasets
+    /// List, show, fetch, convert and export datasets
     Data {
         #[command(subcommand)]
         command: DataCommand,
@@ -115,6 +121,21 @@ pub struct Man {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
+
+const PROPAGATE_NOTES: &str = "\
+Inner products of two rows estimate how close the nodes are (Theorem 2; `nigh certify`). Rows depend
+on --seed and the ids alone: every --memory gives the same bits, and so does any number of threads.
+
+With --memory, E is propagated in panels of columns that fit, and the edges of a graph file stay on
+disk if they have to (`nigh data convert`). `nigh estimate` shows how it would be done.
+
+Examples:
+  nigh propagate graph.nigh --out vectors.npy --memory 8GiB
+  nigh propagate edges.csv --signal-dim 64 --out vectors.parquet";
+
+const ESTIMATE_EXAMPLES: &str = "Examples:
+  nigh estimate graph.nigh --memory 8GiB
+  nigh estimate --nodes 50000000 --edges 1000000000 --memory 12GiB --json";
 
 const PREDICT_EXAMPLES: &str = "Examples:
   nigh predict model edges.csv --pairs pairs.csv
@@ -423,6 +444,20 @@ pub enum DataCommand {
         #[arg(long)]
         force: bool,
     },
+    /// Write a graph as one file that is opened in milliseconds and never read as a whole
+    #[command(after_help = CONVERT_NOTES)]
+    Convert {
+        /// Graph file to write, such as graph.nigh
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+
+        /// Memory to keep to, such as 8GiB; edges beyond it wait in a file beside the output [default: half of what is free]
+        #[arg(long, value_name = "SIZE")]
+        memory: Option<Memory>,
+
+        #[command(flatten)]
+        data: Data,
+    },
     /// Write a graph as plain files: csv, and NumPy arrays for features
     Export {
         /// New folder for the files
@@ -436,6 +471,18 @@ pub enum DataCommand {
         data: Data,
     },
 }
+
+const CONVERT_NOTES: &str = "\
+A graph file holds the edges of one graph, cleaned and sorted, and the ids of its nodes; features and
+labels stay in their own files. Every command reads it where it reads edges, and checks it in one pass.
+
+Edges between integers from 0 to 2^31, in text, Parquet or Arrow, are converted within --memory, however
+many they are; they need 12 bytes each beside the output (20 with weights). Other ids, and other formats,
+are read into memory first.
+
+Examples:
+  nigh data convert edges.parquet --out graph.nigh --memory 8GiB
+  nigh train graph.nigh --out model";
 
 const FETCH_NOTES: &str = "\
 An interrupted download resumes where it stopped. Every file is checked by its SHA-256 before use.
@@ -471,7 +518,7 @@ impl EscapeFormulas {
 #[derive(Debug, Default, Args)]
 pub struct Data {
     /// Name of a dataset (`nigh data list`) or file of edges: csv, tsv or blank-separated, adjacency lists (also .gz, .zst,
-    /// .zip, .tar.gz), Parquet, Arrow, Matrix Market, METIS .graph, .npy, .npz, Matlab .mat, GraphML, GEXF, node-link .json;
+    /// .zip, .tar.gz), Parquet, Arrow, .nigh, Matrix Market, METIS .graph, .npy, .npz, Matlab .mat, GraphML, GEXF, node-link .json;
     /// `-` is standard input
     #[arg(value_name = "GRAPH", value_parser = Suggested(suggestions::datasets), hide_possible_values = true)]
     pub graph: String,
@@ -592,6 +639,10 @@ pub struct Train {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
+    /// Memory to keep to, such as 8GiB; a training that would take more is refused [default: what is free]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Memory>,
+
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
@@ -627,11 +678,88 @@ pub struct Embed {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 
+    /// Memory to keep to, such as 8GiB: vectors are computed in panels and written row by row, as .npy or .parquet [default: all
+    /// that is needed]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Memory>,
+
     #[command(flatten)]
     pub formulas: EscapeFormulas,
 
     #[command(flatten)]
     pub data: Data,
+}
+
+#[derive(Debug, Args)]
+pub struct Propagate {
+    /// Output file: .npy (ids in FILE.ids.txt) or .parquet
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+
+    #[command(flatten)]
+    pub of: PropagationOptions,
+
+    /// Distribution of E: gaussian, uniform, rademacher or sparse
+    #[arg(long, value_name = "SIGNAL", default_value = "gaussian")]
+    pub signal: Signal,
+
+    /// Random seed
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    pub seed: u64,
+
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// What decides how much a propagation takes.
+#[derive(Debug, Clone, Args)]
+pub struct PropagationOptions {
+    /// Width d of the stochastic matrix E
+    #[arg(long, value_name = "D", default_value_t = 32, value_parser = whole_number, allow_negative_numbers = true)]
+    pub signal_dim: usize,
+
+    /// Propagation steps K
+    #[arg(long, value_name = "K", default_value_t = 2, value_parser = whole_number, allow_negative_numbers = true)]
+    pub hops: usize,
+
+    /// How rows are stored between hops: float32 or float16
+    #[arg(long, value_name = "TYPE", default_value = "float32")]
+    pub hop_storage: Storage,
+
+    /// Memory to keep to, such as 8GiB [default: all that is needed]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Memory>,
+}
+
+#[derive(Debug, Args)]
+pub struct Estimate {
+    /// Graph file, of which only the header is read, another file of edges, or the name of a dataset
+    #[arg(value_name = "GRAPH", required_unless_present = "nodes", conflicts_with_all = ["nodes", "edges"])]
+    #[arg(value_parser = Suggested(suggestions::datasets), hide_possible_values = true)]
+    pub graph: Option<String>,
+
+    /// Number of nodes, in place of a graph
+    #[arg(long, value_name = "N", requires = "edges", value_parser = whole_number, allow_negative_numbers = true)]
+    pub nodes: Option<usize>,
+
+    /// Number of edges, in place of a graph
+    #[arg(long, value_name = "M", requires = "nodes", value_parser = whole_number, allow_negative_numbers = true)]
+    pub edges: Option<usize>,
+
+    #[command(flatten)]
+    pub of: PropagationOptions,
+
+    /// Columns of H, for training
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole_number, allow_negative_numbers = true)]
+    pub width: usize,
+
+    /// Positive training pairs of an epoch, 0 for all edges
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number, allow_negative_numbers = true)]
+    pub pairs_per_epoch: usize,
+
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -664,6 +792,10 @@ pub struct Predict {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
+    /// Memory to keep to, such as 8GiB; what would take more is refused
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Memory>,
+
     #[command(flatten)]
     pub formulas: EscapeFormulas,
 
@@ -692,6 +824,10 @@ pub struct Certify {
     /// Distribution of E: gaussian, uniform, rademacher or sparse
     #[arg(long, value_name = "SIGNAL", default_value = "gaussian")]
     pub signal: Signal,
+
+    /// Memory to keep to, such as 8GiB; what would take more is refused
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Memory>,
 
     /// Number of pairs to measure
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole_number, allow_negative_numbers = true)]

@@ -216,7 +216,7 @@ pub struct Pace {
 const MEASURED: Duration = Duration::from_secs(2);
 
 /// From here on a run is announced as long.
-const LONG: Duration = Duration::from_secs(600);
+const LONG: Duration = Duration::from_secs(60);
 
 impl Pace {
     /// Once, the time that is left when `done` of `total` epochs have ended, if it is long.

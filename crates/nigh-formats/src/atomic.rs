@@ -42,6 +42,50 @@ fn complete(mut file: File, partial: &Path, path: &Path, bytes: &[u8]) -> Result
     result
 }
 
+/// A file that is written piece by piece under another name, and appears under its own when it is complete. Dropped before, it
+/// leaves nothing behind.
+#[derive(Debug)]
+pub struct PartialFile {
+    file: File,
+    partial: PathBuf,
+    path: PathBuf,
+}
+
+impl PartialFile {
+    /// What killed processes left beside `path` is removed. A pipe or a device is refused: it can't be renamed.
+    pub fn create(path: &Path) -> Result<PartialFile> {
+        if is_special(path) {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "is no regular file; this is written to a file of its own",
+            ));
+        }
+        let target = if path.is_symlink() { std::fs::canonicalize(path).ok() } else { None };
+        let path = target.unwrap_or_else(|| path.to_path_buf());
+        remove_abandoned(&path);
+        let (partial, file) = create_own(&path)?;
+        Ok(PartialFile { file, partial, path })
+    }
+
+    /// To write to.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Gives the file its name.
+    pub fn complete(self) -> Result<()> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.partial, &self.path)
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        // Once it has its name there is nothing of this one.
+        let _ = std::fs::remove_file(&self.partial);
+    }
+}
+
 /// A temporary file of this process alone for `path`. It is locked while it is written: that is how others know that it is
 /// not abandoned.
 fn create_own(path: &Path) -> Result<(PathBuf, File)> {
@@ -81,6 +125,11 @@ fn create_new(path: &Path, to_replace: &Path) -> Result<File> {
         file.set_permissions(found.permissions())?;
     }
     Ok(file)
+}
+
+/// A file without a name in this folder, to be written and read: the system removes it when the process ends, however it does.
+pub fn unnamed_file(folder: &Path) -> Result<File> {
+    tempfile::tempfile_in(folder)
 }
 
 /// As `File::create`, but what is there is removed first, be it a file or a link; what a link leads to stays as it is.

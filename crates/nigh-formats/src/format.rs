@@ -3,7 +3,7 @@
 
 use crate::compressed;
 use crate::error::{Error, Result};
-use crate::{files, matlab, metis};
+use crate::{files, matlab, metis, sections};
 use std::io::Read;
 use std::path::Path;
 
@@ -26,6 +26,8 @@ pub enum Format {
     Metis,
     /// GraphML or GEXF.
     Xml,
+    /// Sections of plain numbers: a graph file of this project.
+    Sections,
     /// JSON, for instance the node-link form of networkx.
     Json,
 }
@@ -62,6 +64,7 @@ impl Format {
             [0xff, 0xff, 0xff, 0xff, ..] | [b'F', b'E', b'A', b'1', ..] => Format::Columnar,
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Format::Npy,
             [b'P', b'K', 3 | 5, 4 | 6, ..] => Format::Npz,
+            _ if start.starts_with(&sections::MAGIC) => Format::Sections,
             _ if matlab::is_start(start) => Format::Matlab,
             _ if begins_with(start, "%%matrixmarket") => Format::MatrixMarket,
             _ if text.starts_with(b"{") => Format::Json,
@@ -177,6 +180,7 @@ mod tests {
             (b"\xff\xff\xff\xff\x10\0", Format::Columnar),
             (b"\x93NUMPY\x01\0", Format::Npy),
             (b"PK\x03\x04", Format::Npz),
+            (b"\x8fNIGH\r\n\x1a\x01\0", Format::Sections),
             (b"%%MatrixMarket matrix", Format::MatrixMarket),
             (&matlab, Format::Matlab),
             (b" \n{\"nodes\"", Format::Json),

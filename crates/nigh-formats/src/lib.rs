@@ -11,6 +11,7 @@
 //! | Matrix Market, METIS, Matlab 5 to 7 | [`matrix_market`], [`metis`], [`matlab`] | |
 //! | GraphML, GEXF | [`graph_xml`] | |
 //! | Python pickle, PyTorch pt | [`pickle`], [`torch`] | |
+//! | sections of plain numbers, mapped (`.nigh`) | [`sections`] | [`sections`] |
 //! | safetensors | [`safetensors`] | [`safetensors`] |
 //!
 //! Readers take bytes, `Read` or `Read + Seek`, and a name for their messages; a function called `open` opens a path
@@ -50,6 +51,7 @@ pub mod safetensors;
 #[doc(hidden)]
 pub mod samples;
 pub mod scipy;
+pub mod sections;
 pub mod table;
 pub mod text_table;
 mod texts;

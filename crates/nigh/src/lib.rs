@@ -37,7 +37,7 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < names < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report < tune
+//! Layers: display < error < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < tape < ops < dataset < encoder < model < task < train < trained < training < experiment < report < tune
 
 pub mod dataset;
 pub mod display;
@@ -47,6 +47,8 @@ pub mod graph;
 pub mod metric;
 pub mod model;
 pub mod ops;
+pub mod panels;
+pub mod plan;
 pub mod report;
 pub mod statistics;
 pub mod tape;
@@ -58,6 +60,7 @@ pub mod tune;
 mod error;
 mod label_sets;
 mod linalg;
+mod memory;
 mod names;
 mod seeds;
 mod source;
@@ -72,6 +75,7 @@ pub use error::{Error, GraphProblem, Result, SplitProblem, nearest};
 pub use graph::{Graph, Operator};
 pub use label_sets::LabelSets;
 pub use linalg::{Matrix, SparseMatrix, Storage, StorageError};
+pub use memory::Memory;
 pub use metric::Metric;
 #[doc(hidden)]
 pub use model::Model;

@@ -74,7 +74,7 @@ pub fn named(name: &str) -> u64 {
 }
 
 /// The finaliser of splitmix64: every bit of the input moves every bit of the output.
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -197,6 +197,13 @@ impl Rng {
     pub fn below(&mut self, n: usize) -> usize {
         let (high, low) = (self.word(), self.word());
         below(high, low, n as u64) as usize
+    }
+
+    /// Brings some at random to the front, in random order.
+    pub fn choose_first<T>(&mut self, count: usize, items: &mut [T]) {
+        for first in 0..count.min(items.len()) {
+            items.swap(first, first + self.below(items.len() - first));
+        }
     }
 
     /// Brings `items` into a random order (Fisher and Yates).

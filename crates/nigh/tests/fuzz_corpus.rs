@@ -38,6 +38,8 @@ fn seeds() -> Vec<Seed> {
             "edges.json",
             br#"{"edges": [{"source": "a", "target": "b"}], "nodes": [{"id": "a"}, {"id": "b"}]}"#.to_vec(),
         ),
+        ("store", "names.nigh", graph_files::stored(b"source,target,weight\na,b,0.5\nb,c,2\n")),
+        ("store", "numbers.nigh", graph_files::stored(b"0 1\n1 2\n")),
     ]
 }
 
@@ -54,7 +56,7 @@ fn files() -> Vec<(String, String, Vec<u8>)> {
 fn what_fuzzing_starts_from_is_in_order() {
     for (reader, path, bytes) in check_seeds(seeds()) {
         // A lone table is not all that the other two read.
-        if reader == "json" {
+        if reader == "json" || reader == "store" {
             read(reader, &bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         }
     }

@@ -20,6 +20,16 @@ const HOSTILE: &[Hostile] = &[
     ("quote.csv", "csv", "opens a quote and does not close it", || b"a,b\n\"c,d\n".to_vec()),
     ("latin1.csv", "csv", "(0xfc) is not UTF-8 text", || b"M\xfcnchen,Z\xfcrich\n".to_vec()),
     ("cut.json", "json", "EOF while parsing", || br#"{"nodes": [{"id": 1}], "links": [{"sou"#.to_vec()),
+    ("cut.nigh", "store", "its header says", || {
+        let mut bytes = graph_files::stored(b"0 1\n1 2\n");
+        bytes.truncate(bytes.len() - 8);
+        bytes
+    }),
+    ("bit.nigh", "store", "section `neighbours` is damaged", || {
+        let mut bytes = graph_files::stored(b"0 1\n1 2\n");
+        bytes[4096] ^= 1;
+        bytes
+    }),
     ("cut.csv.gz", "gz", "edge.csv.gz", || gzip(&b"0,1\n".repeat(100))[..20].to_vec()),
 ];
 

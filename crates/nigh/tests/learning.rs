@@ -129,3 +129,22 @@ fn figure_on(dataset: &Dataset, task: Task, model: &str) -> f64 {
     let config = Config { task, model: model.into(), protocol: Protocol::Published, ..Config::default() };
     100.0 * Training::new(dataset, config).unwrap().run().unwrap().summary.mean
 }
+
+#[test]
+fn pairs_drawn_for_each_epoch_teach_nearly_what_all_pairs_do() {
+    let dataset = Dataset::built_in("communities").unwrap();
+    let auc = |model: &str, pairs_per_epoch: usize, batch_size: usize| {
+        let (epochs, batch_size) = (60.into(), batch_size.into());
+        let config =
+            Config { model: model.into(), epochs, repeats: 1, pairs_per_epoch, batch_size, ..Config::default() };
+        Training::new(&dataset, config).unwrap().run().unwrap().summary.mean
+    };
+    for model in ["smp-linear", "smp-proximity"] {
+        let all = auc(model, 0, 500);
+        assert_eq!(auc(model, 1_000_000, 500), all, "{model}: more than there are is all");
+        for batch_size in [0, 100] {
+            let some = auc(model, 300, batch_size);
+            assert!(some != all && some > all - 0.03, "{model}, {batch_size}: {some} instead of {all}");
+        }
+    }
+}

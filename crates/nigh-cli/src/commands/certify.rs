@@ -6,12 +6,16 @@ use crate::progress;
 use anyhow::Result;
 use nigh::estimate;
 use nigh::graph::proximity;
+use nigh::plan::{Workload, too_little, total};
 use nigh::report::aligned_table::AlignedTable;
-use nigh::{Error, Operator};
+use nigh::{Error, Memory, Operator};
 use serde_json::json;
 
 /// Larger widths are measured only on request: they take long and change little.
 const MAX_DEFAULT_WIDTH: f64 = 65_536.0;
+
+/// Columns of E that `estimate::measure` propagates at a time.
+const MEASURED_AT_A_TIME: usize = estimate::COLUMNS;
 
 pub fn run(options: &Certify, quiet: bool) -> Result<()> {
     let Certify { epsilon, delta, hops, signal, pairs, seed, .. } = *options;
@@ -34,6 +38,15 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
         return Err(Error::SeveralGraphs { count }.into());
     };
     let graph = &sample.graph;
+    if let Some(memory) = options.memory {
+        // Columns are measured some at a time.
+        let workload =
+            Workload { id_bytes: sample.ids.num_bytes(), ..Workload::of_graph(graph, MEASURED_AT_A_TIME, hops) };
+        let needed = total(&workload.inference());
+        if needed > memory.bytes() {
+            return Err(too_little(memory, Memory::new(needed), "a sample of the edges would do").into());
+        }
+    }
     let operator = Operator::symmetric(graph.clone());
     let max_norm = proximity::max_row_norm(&operator, hops);
     let sufficient = estimate::sufficient_width(max_norm, epsilon, delta).ceil();

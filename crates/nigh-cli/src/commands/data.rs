@@ -1,14 +1,15 @@
-//! `nigh data`: lists, shows, fetches and exports graphs.
+//! `nigh data`: lists, shows, fetches, converts and exports graphs.
 
-use super::{fetch, load, new_folder, print, print_json};
+use super::{WrongUsage, check_writable, create_parents, fetch, load, new_folder, print, print_json, print_notes};
 use crate::cli::{Data, DataCommand};
+use crate::progress::Activity;
 use anyhow::Result;
-use nigh::dataset::{BUILT_IN, Counts, Folder, Folders, NamedDataset, PPA_SIZED, REGISTRY};
+use nigh::dataset::{BUILT_IN, Counts, Folder, Folders, NamedDataset, PPA_SIZED, REGISTRY, is_name};
 use nigh::display::{byte_size, pluralize};
 use nigh::formats::text_table::Formulas;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::report::histogram::histogram;
-use nigh::{Dataset, Graph, Sample};
+use nigh::{Dataset, Graph, Memory, Sample};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
@@ -18,6 +19,7 @@ pub fn run(command: &DataCommand, quiet: bool) -> Result<()> {
         DataCommand::List { data } => list(data.as_deref()),
         DataCommand::Show { data, json } => show(data, *json, quiet),
         DataCommand::Fetch { names, data, force } => fetch::run(names, data.as_deref(), *force, quiet),
+        DataCommand::Convert { data, out, memory } => convert(data, out, *memory, quiet),
         DataCommand::Export { data, formulas, out } => export_files(data, out, formulas.of_csv(true)?, quiet),
     }
 }
@@ -78,6 +80,35 @@ fn export_files(data: &Data, out: &Path, formulas: Formulas, quiet: bool) -> Res
     let dataset = load(data, quiet)?;
     let files = dataset.export(NamedDataset::named(&data.graph), &out, formulas)?;
     print(&format!("{}: {}\n", out.display(), files.join(", ")))
+}
+
+/// Half of what is free, so that other programs keep some.
+fn usual_memory() -> Memory {
+    Memory::available().map_or(Memory::new(4 << 30), |free| Memory::new(free.bytes() / 2))
+}
+
+fn convert(data: &Data, out: &Path, memory: Option<Memory>, quiet: bool) -> Result<()> {
+    if data.features.is_some() || data.labels.is_some() {
+        let problem = "a graph file holds edges and ids; give --features and --labels to the commands that use them";
+        return Err(WrongUsage::new(problem).into());
+    }
+    check_writable(out)?;
+    create_parents(out)?;
+    let stored = match is_name(&data.graph) {
+        true => load(data, quiet)?.store(out)?,
+        false => {
+            data.check_stdin(None)?;
+            let converting = Activity::uncounted(format!("converting {}", data.graph), quiet);
+            let memory = memory.unwrap_or_else(usual_memory);
+            let converted = Dataset::convert(Path::new(&data.graph), &data.input(), out, memory);
+            drop(converting);
+            let (stored, notes) = converted?;
+            print_notes(&notes, quiet);
+            stored
+        }
+    };
+    let (nodes, edges) = (pluralize(stored.num_nodes, "node"), pluralize(stored.num_edges, "edge"));
+    print(&format!("{}: {nodes}, {edges}, {}\n", out.display(), byte_size(stored.num_bytes)))
 }
 
 fn show(data: &Data, as_json: bool, quiet: bool) -> Result<()> {

@@ -7,12 +7,14 @@ mod data;
 mod demo;
 mod diagnose;
 mod embed;
+mod estimate;
 mod evaluate;
 #[cfg_attr(not(feature = "fetch"), path = "no_fetch.rs")]
 mod fetch;
 mod man;
 mod models;
 mod predict;
+mod propagate;
 mod report;
 mod reproduce;
 mod train;
@@ -58,6 +60,8 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         Command::Train(options) => train::run(&options, threads, quiet),
         Command::Evaluate(options) => evaluate::run(&options, quiet),
         Command::Embed(options) => embed::run(&options, quiet),
+        Command::Propagate(options) => propagate::run(&options, quiet),
+        Command::Estimate(options) => estimate::run(&options, quiet),
         Command::Predict(options) => predict::run(&options, quiet),
         Command::Certify(options) => certify::run(&options, quiet),
         Command::Models(options) => models::run(&options),

@@ -5,9 +5,10 @@ use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::{Ids, Pairs, read_pairs};
 use nigh::formats::records::{RecordColumn, Records, is_parquet};
+use nigh::plan::{Workload, too_little, total};
 use nigh::report::aligned_table::AlignedTable;
 use nigh::trained::{Classified, Inference, LabelledNode, Link};
-use nigh::{Dataset, Error, Trained};
+use nigh::{Dataset, Error, Memory, Sample, Trained};
 use std::path::Path;
 
 pub fn run(options: &Predict, quiet: bool) -> Result<()> {
@@ -35,6 +36,7 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     }
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
+    check_memory(&trained, &dataset, options.memory)?;
     let records = match (&options.pairs, &options.node) {
         (None, None) if trained.summary.multi_label => label_sets(&trained, &dataset, quiet)?,
         (None, None) => classes(&trained, &dataset, quiet)?,
@@ -61,6 +63,23 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
             Ok(records.write(path)?)
         }
         None => print_data(&records.to_csv()),
+    }
+}
+
+fn check_memory(trained: &Trained, dataset: &Dataset, memory: Option<Memory>) -> Result<()> {
+    let Some(memory) = memory else { return Ok(()) };
+    let config = &trained.config;
+    let takes = |sample: &Sample| {
+        let workload = Workload::of_graph(&sample.graph, config.signal_dim, config.hops);
+        let (num_features, id_bytes) = (sample.features.count(), sample.ids.num_bytes());
+        total(&Workload { num_features, id_bytes, width: config.width, ..workload }.inference())
+    };
+    match dataset.samples.iter().map(takes).max().filter(|&bytes| bytes > memory.bytes()) {
+        None => Ok(()),
+        Some(bytes) => {
+            let remedy = "`nigh embed --memory` computes vectors within less";
+            Err(too_little(memory, Memory::new(bytes), remedy).into())
+        }
     }
 }
 

@@ -55,8 +55,9 @@ fn scripts_name_every_command_and_setting() {
 fn names_of_datasets_and_tables_are_completed_beside_files() {
     let folder = TestFolder::new();
     let script = folder.nigh("completions zsh").ok();
-    // train, tune, evaluate, embed, predict, certify, compare, diagnose, data show and data export; report; reproduce.
-    for (names, places) in [("(grid communities ", 10), ("beyond-ablation)", 1), ("beyond-ablation all)", 1)] {
+    // train, tune, evaluate, embed, propagate, estimate, predict, certify, compare, diagnose, data show, data convert and data
+    // export; report; reproduce.
+    for (names, places) in [("(grid communities ", 13), ("beyond-ablation)", 1), ("beyond-ablation all)", 1)] {
         let both = |line: &&str| line.contains("_alternative") && line.contains(names) && line.contains("_files");
         assert_eq!(script.lines().filter(both).count(), places, "{names}");
     }
@@ -114,7 +115,7 @@ fn the_manual_has_a_page_per_command_with_every_option() {
     for page in ["nigh.1", "nigh-train.1", "nigh-data-fetch.1", "nigh-man.1"] {
         assert!(pages.iter().any(|name| name == page), "{page}: {pages:?}");
     }
-    assert_eq!(pages.len(), 1 + COMMANDS.len() + 4, "{pages:?}");
+    assert_eq!(pages.len(), 1 + COMMANDS.len() + 5, "{pages:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod bad_input;
 mod certify;
 mod compare;
 mod completions_and_man;
+mod data_convert;
 mod data_export;
 #[cfg(feature = "fetch")]
 mod data_fetch;
@@ -14,6 +15,7 @@ mod diagnose;
 mod hostile_names;
 mod input_formats;
 mod label_sets;
+mod memory;
 mod model_folder;
 mod models;
 mod report_page;

@@ -7,7 +7,7 @@
 mod header;
 mod write;
 
-pub use self::write::{NpyNumber, NpzWriter, write};
+pub use self::write::{NpyNumber, NpzWriter, write, write_header};
 
 use self::header::{EntryKind, NpyHeader};
 use crate::Texts;

@@ -43,6 +43,12 @@ pub fn write<N: NpyNumber>(
     shape: &[usize],
     entries: impl IntoIterator<Item = N>,
 ) -> io::Result<()> {
+    write_header::<N>(out, shape)?;
+    entries.into_iter().try_for_each(|entry| entry.write(out))
+}
+
+/// Writes what stands before the entries of an array of this shape, which the caller writes.
+pub fn write_header<N: NpyNumber>(out: &mut impl Write, shape: &[usize]) -> io::Result<()> {
     let sides: String = shape.iter().map(|side| format!("{side}, ")).collect();
     // Python's tuple of one has a comma.
     let sides = if shape.len() == 1 { sides.trim_end() } else { sides.trim_end_matches(", ") };
@@ -53,8 +59,7 @@ pub fn write<N: NpyNumber>(
     header.push('\n');
     out.write_all(b"\x93NUMPY\x01\x00")?;
     out.write_all(&(header.len() as u16).to_le_bytes())?;
-    out.write_all(header.as_bytes())?;
-    entries.into_iter().try_for_each(|entry| entry.write(out))
+    out.write_all(header.as_bytes())
 }
 
 /// Writes arrays into a `.npz` file, compressed, one after the other.

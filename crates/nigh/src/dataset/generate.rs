@@ -1,10 +1,13 @@
 //! Generated graphs: the paper's three, and one of any size for benchmarks.
 
+use super::stored::{Stored, store_edges};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
+use crate::memory::Memory;
 use crate::seeds::{Purpose, Seeds, Stream, below, unit};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// A graph and the community of each node.
 #[derive(Debug, Clone)]
@@ -128,29 +131,39 @@ impl PowerLaw {
     }
 }
 
-/// Draws a power-law graph. Each draw is a function of its number, so threads share the work and not the result.
-pub fn power_law(shape: &PowerLaw, seed: u64) -> Result<Communities> {
-    let PowerLaw { num_nodes: n, num_edges, num_communities, exponent, across } = *shape;
-    let possible = n as u64 * (n as u64).saturating_sub(1) / 2;
-    if num_edges as u64 > possible / 2 {
-        return Err(Error::setting("num-edges", num_edges, format!("{n} nodes allow at most {} here", possible / 2)));
+impl PowerLaw {
+    /// Refuses what can't be drawn.
+    fn check(&self) -> Result<()> {
+        let PowerLaw { num_nodes: n, num_edges, num_communities, exponent, across } = *self;
+        let possible = n as u64 * (n as u64).saturating_sub(1) / 2;
+        if num_edges as u64 > possible / 2 {
+            return Err(Error::setting(
+                "num-edges",
+                num_edges,
+                format!("{n} nodes allow at most {} here", possible / 2),
+            ));
+        }
+        if !(exponent > 2.0 && exponent.is_finite()) {
+            return Err(Error::setting("exponent", exponent, "a power law needs more than 2 here"));
+        }
+        if num_communities == 0 || num_communities > n || !(0.0..=1.0).contains(&across) {
+            return Err(Error::setting(
+                "num-communities",
+                num_communities,
+                format!("expected 1 to {n}, and across in 0..1"),
+            ));
+        }
+        Ok(())
     }
-    if !(exponent > 2.0 && exponent.is_finite()) {
-        return Err(Error::setting("exponent", exponent, "a power law needs more than 2 here"));
-    }
-    if num_communities == 0 || num_communities > n || !(0.0..=1.0).contains(&across) {
-        return Err(Error::setting(
-            "num-communities",
-            num_communities,
-            format!("expected 1 to {n}, and across in 0..1"),
-        ));
-    }
-    // Weight of the node of rank r is r^-beta; the inverse of its distribution function is a power of the uniform.
-    let beta = 1.0 / (exponent - 1.0);
-    let power = 1.0 / (1.0 - beta);
-    let rank = |word: u32, among: usize| ((unit(word).powf(power) * among as f32) as usize).min(among - 1);
-    let members = |community: usize| (n - community).div_ceil(num_communities);
-    let draw = |stream: Stream, number: u64| {
+
+    /// A draw, which is a function of its number. It may be a self loop or a repetition.
+    fn draw(&self, stream: Stream, number: u64) -> [u32; 2] {
+        let PowerLaw { num_nodes: n, num_communities, exponent, across, .. } = *self;
+        // Weight of the node of rank r is r^-beta; the inverse of its distribution function is a power of the uniform.
+        let beta = 1.0 / (exponent - 1.0);
+        let power = 1.0 / (1.0 - beta);
+        let rank = |word: u32, among: usize| ((unit(word).powf(power) * among as f32) as usize).min(among - 1);
+        let members = |community: usize| (n - community).div_ceil(num_communities);
         let words = stream.at_pair(number, 0);
         let a = rank(words[0], n);
         let community = a % num_communities;
@@ -160,7 +173,13 @@ pub fn power_law(shape: &PowerLaw, seed: u64) -> Result<Communities> {
             rank(words[2], members(community)) * num_communities + community
         };
         ordered(a, b)
-    };
+    }
+}
+
+/// Draws a power-law graph. Each draw is a function of its number, so threads share the work and not the result.
+pub fn power_law(shape: &PowerLaw, seed: u64) -> Result<Communities> {
+    let PowerLaw { num_nodes: n, num_edges, num_communities, .. } = *shape;
+    shape.check()?;
     let mut edges: Vec<[u32; 2]> = Vec::new();
     let mut round = 0u64;
     while edges.len() < num_edges {
@@ -172,7 +191,7 @@ pub fn power_law(shape: &PowerLaw, seed: u64) -> Result<Communities> {
             ordered(below(w[0], w[1], n as u64) as usize, below(w[2], w[3], n as u64) as usize)
         };
         let count = missing + missing / 8 + 16;
-        edges.par_extend((0..count).into_par_iter().map(|k| if round < 12 { draw(stream, k) } else { any(k) }));
+        edges.par_extend((0..count).into_par_iter().map(|k| if round < 12 { shape.draw(stream, k) } else { any(k) }));
         edges.retain(|[a, b]| a != b);
         edges.par_sort_unstable();
         edges.dedup();
@@ -188,6 +207,18 @@ pub fn power_law(shape: &PowerLaw, seed: u64) -> Result<Communities> {
     }
     let labels = (0..n).map(|node| (node % num_communities) as u32).collect();
     Ok(Communities { graph: built(n, edges), labels })
+}
+
+/// Draws a power-law graph of any size straight into a graph file, within a limit of memory. `num_edges` draws are made;
+/// repetitions among them are merged, and nodes without an edge are left out.
+pub fn store_power_law(shape: &PowerLaw, seed: u64, path: &Path, memory: Memory) -> Result<Stored> {
+    /// Draws of a task.
+    const DRAWS: u64 = 1 << 20;
+    shape.check()?;
+    let (stream, total) = (Seeds::new(seed).stream(Purpose::Generate, &[0]), shape.num_edges as u64);
+    store_edges(path, memory, total.div_ceil(DRAWS), |task| {
+        (task * DRAWS..((task + 1) * DRAWS).min(total)).map(|number| shape.draw(stream, number))
+    })
 }
 
 fn ordered(a: usize, b: usize) -> [u32; 2] {
@@ -247,5 +278,20 @@ mod tests {
             assert!(inside * 2 > m || n < 1000, "{inside} of {m} inside");
         }
         assert!(power_law(&PowerLaw::new(10, 40), 1).is_err());
+    }
+
+    #[test]
+    fn a_graph_drawn_into_a_file_is_the_same_within_any_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let shape = PowerLaw::new(20_000, 2_500_000);
+        let draw = |name: &str, memory: usize| {
+            let path = folder.path().join(name);
+            let stored = store_power_law(&shape, 1, &path, Memory::new(memory)).unwrap();
+            assert!(stored.num_edges > 1_000_000 && stored.num_edges + stored.cleaning.duplicates < 2_500_000);
+            assert!(stored.num_nodes > 19_000);
+            std::fs::read(path).unwrap()
+        };
+        assert!(draw("a.nigh", 64 << 20) == draw("b.nigh", 1 << 30));
+        assert!(store_power_law(&PowerLaw::new(10, 100), 1, &folder.path().join("c"), Memory::new(1 << 30)).is_err());
     }
 }

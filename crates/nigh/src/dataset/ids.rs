@@ -45,6 +45,15 @@ impl Ids {
         }
     }
 
+    /// Bytes in memory.
+    pub fn num_bytes(&self) -> usize {
+        match self {
+            Ids::Numbers(_) => 0,
+            Ids::Integers(numbers) => size_of_val(&numbers[..]),
+            Ids::Names(names) => names.iter().map(|name| name.len() + size_of::<usize>()).sum(),
+        }
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -13,6 +13,7 @@ mod ids;
 mod interner;
 mod named;
 mod own;
+mod stored;
 
 pub use built_in::{BUILT_IN, PPA_SIZED};
 pub use features::Features;
@@ -22,6 +23,7 @@ pub use ids::{IdLookup, Ids};
 pub use named::fetch;
 pub use named::{Counts, DatasetFile, Folder, Folders, NamedDataset, Origin, REGISTRY};
 pub use own::{EdgeColumns, IdColumns, InputFiles, LabelSeparator, NodeColumns, Pairs, WeightColumn, read_pairs};
+pub use stored::{GraphStore, Stored};
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};

@@ -19,6 +19,10 @@ impl Encoder for Propagated {
         Some(self.storage)
     }
 
+    fn hops_first(&self) -> Option<(usize, Storage)> {
+        Some((self.hops, self.storage))
+    }
+
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let x = scope.dense(&input);
         let propagate = Propagate::new(scope.operator.clone(), self.hops).stored(self.storage);
@@ -42,6 +46,10 @@ pub struct Linear {
 impl Encoder for Linear {
     fn hop_storage(&self) -> Option<Storage> {
         Some(self.storage)
+    }
+
+    fn hops_first(&self) -> Option<(usize, Storage)> {
+        Some((self.hops, self.storage))
     }
 
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {

@@ -76,6 +76,11 @@ pub trait Encoder: Debug + Send + Sync {
         true
     }
 
+    /// `K` and the storage between hops, if all its message passing is `Ã^K X` of its input, before anything is learnt.
+    fn hops_first(&self) -> Option<(usize, Storage)> {
+        None
+    }
+
     /// How rows are stored between hops, if it keeps any.
     fn hop_storage(&self) -> Option<Storage> {
         None

@@ -4,8 +4,9 @@
 //! reading the file. So every edge is first appended, once for each end, to the bucket that holds the row of that end. The
 //! rows of a bucket fit the cache of a core, where they are counted, filled, sorted and cleaned.
 
+use super::spill::{Entries, Part, Spill, Spilled, entry_bytes};
 use super::{Cleaning, Graph};
-use crate::error::{GraphProblem, Result};
+use crate::error::{Error, GraphProblem, Result};
 use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::sort::sort_rows;
 use rayon::prelude::*;
@@ -29,6 +30,8 @@ pub(crate) struct Edges {
     slabs: Vec<Slab>,
     num_chunks: usize,
     weighted: bool,
+    /// What did not fit, if there is a limit.
+    spilled: Option<Spilled>,
 }
 
 /// The entries of consecutive rows.
@@ -36,20 +39,21 @@ pub(crate) struct Edges {
 struct Bucket {
     /// Numbers of its chunks, all of which but the last are full.
     chunks: Vec<u32>,
-    /// Beside the entries, if edges have any.
-    weights: Vec<f32>,
 }
 
-/// Storage of entries: the row within the bucket; and twice the neighbour, plus one for the reverse direction.
+/// Storage of entries: the row within the bucket; twice the neighbour, plus one for the reverse direction; and the weight, if
+/// edges have any.
 #[derive(Debug)]
 struct Slab {
     rows: Vec<u16>,
     neighbours: Vec<u32>,
+    weights: Vec<f32>,
 }
 
 impl Slab {
-    fn new(first: bool) -> Slab {
-        let mut slab = Slab { rows: vec![0; SLAB], neighbours: vec![0; SLAB] };
+    fn new(first: bool, weighted: bool) -> Slab {
+        let weights = vec![0.0; if weighted { SLAB } else { 0 }];
+        let mut slab = Slab { rows: vec![0; SLAB], neighbours: vec![0; SLAB], weights };
         // Small graphs use only the start of their first.
         if !first {
             prefer_large_pages(&mut slab.rows);
@@ -68,6 +72,11 @@ impl Edges {
         Edges { weighted, ..Edges::default() }
     }
 
+    /// As `new`; what exceeds a limit waits in a file.
+    pub fn spilling(weighted: bool, spill: Option<&Spill>) -> Edges {
+        Edges { spilled: spill.map(|spill| Spilled::new(spill, weighted)), ..Edges::new(weighted) }
+    }
+
     /// Adds an edge as it is listed.
     #[inline(always)]
     pub fn push(&mut self, [a, b]: [u32; 2]) {
@@ -81,15 +90,17 @@ impl Edges {
     /// As `push`, with a weight.
     pub fn push_weighted(&mut self, [a, b]: [u32; 2], weight: f32) {
         debug_assert!(self.weighted, "either all edges have a weight or none has");
-        self.push([a, b]);
-        self.buckets[(a >> SHIFT) as usize].weights.push(weight);
+        let place = self.put(a, b << 1);
+        self.slabs[place / SLAB].weights[place % SLAB] = weight;
         if a != b {
-            self.buckets[(b >> SHIFT) as usize].weights.push(weight);
+            let place = self.put(b, a << 1 | 1);
+            self.slabs[place / SLAB].weights[place % SLAB] = weight;
         }
     }
 
+    /// Returns the place of the entry.
     #[inline(always)]
-    fn put(&mut self, row: u32, neighbour: u32) {
+    fn put(&mut self, row: u32, neighbour: u32) -> usize {
         let bucket = (row >> SHIFT) as usize;
         let mut next = self.next.get(bucket).copied().unwrap_or(0);
         if next % CHUNK == 0 {
@@ -99,47 +110,90 @@ impl Edges {
         slab.rows[next % SLAB] = row as u16 % ROWS as u16;
         slab.neighbours[next % SLAB] = neighbour;
         self.next[bucket] = next + 1;
+        next
     }
 
     /// Adds a chunk to a bucket.
     #[cold]
     fn new_chunk(&mut self, bucket: usize) -> usize {
+        if self.spilled.as_ref().is_some_and(|spilled| spilled.is_due(self.num_chunks * CHUNK)) {
+            self.spill();
+        }
         if bucket >= self.buckets.len() {
             self.buckets.resize_with(bucket + 1, Bucket::default);
             self.next.resize(bucket + 1, 0);
         }
         if self.num_chunks * CHUNK == self.slabs.len() * SLAB {
-            self.slabs.push(Slab::new(self.slabs.is_empty()));
+            self.slabs.push(Slab::new(self.slabs.is_empty(), self.weighted));
         }
         self.buckets[bucket].chunks.push(self.num_chunks as u32);
         self.num_chunks += 1;
         (self.num_chunks - 1) * CHUNK
     }
 
-    /// How many entries a bucket has.
-    fn len(&self, bucket: usize) -> usize {
+    /// Writes all entries to the file, and keeps the storage.
+    fn spill(&mut self) {
+        if let Some(mut spilled) = self.spilled.take() {
+            spilled.write((0..self.buckets.len()).map(|bucket| self.parts(bucket)));
+            self.spilled = Some(spilled);
+        }
+        self.buckets.iter_mut().for_each(|bucket| bucket.chunks.clear());
+        self.next.fill(0);
+        self.num_chunks = 0;
+    }
+
+    fn num_buckets(&self) -> usize {
+        self.spilled.as_ref().map_or(0, Spilled::num_buckets).max(self.buckets.len())
+    }
+
+    /// Gives the memory back, if there is a file; errors of that are returned here.
+    pub fn settle(&mut self) -> Result<()> {
+        if self.spilled.as_ref().is_some_and(|spilled| spilled.num_buckets() > 0) {
+            self.spill();
+            self.slabs = Vec::new();
+        }
+        self.spilled.as_mut().map_or(Ok(()), Spilled::check)
+    }
+
+    /// How many entries of a bucket are in memory.
+    fn len_here(&self, bucket: usize) -> usize {
         match self.buckets.get(bucket).map_or(&[][..], |bucket| &bucket.chunks) {
             [] => 0,
             [full @ .., last] => full.len() * CHUNK + self.next[bucket] - *last as usize * CHUNK,
         }
     }
 
-    /// Rows and neighbours of a bucket, some at a time.
-    fn entries(&self, bucket: usize) -> impl Iterator<Item = (&[u16], &[u32])> {
-        let count = self.len(bucket);
+    /// How many entries a bucket has.
+    fn len(&self, bucket: usize) -> usize {
+        self.len_here(bucket) + self.spilled.as_ref().map_or(0, |spilled| spilled.len(bucket))
+    }
+
+    /// What of a bucket is in memory, some at a time.
+    fn parts(&self, bucket: usize) -> impl Iterator<Item = Part<'_>> + Clone {
+        let count = self.len_here(bucket);
         self.buckets.get(bucket).into_iter().flat_map(move |bucket| {
             bucket.chunks.iter().enumerate().map(move |(at, &chunk)| {
                 let (start, len) = (chunk as usize * CHUNK, CHUNK.min(count - at * CHUNK));
                 let (slab, start) = (&self.slabs[start / SLAB], start % SLAB);
-                (&slab.rows[start..start + len], &slab.neighbours[start..start + len])
+                let weights = if self.weighted { &slab.weights[start..start + len] } else { &[] };
+                (&slab.rows[start..start + len], &slab.neighbours[start..start + len], weights)
             })
         })
+    }
+
+    /// What of a bucket is in the file.
+    fn entries(&self, bucket: usize, rows_alone: bool) -> Result<Entries> {
+        let mut entries = Entries::default();
+        if let Some(spilled) = &self.spilled {
+            spilled.read(bucket, rows_alone, &mut entries).map_err(Error::io(spilled.folder()))?;
+        }
+        Ok(entries)
     }
 }
 
 /// One more than the largest end, rounded up to whole buckets.
 pub(crate) fn span(edges: &[Edges]) -> usize {
-    edges.iter().map(|edges| edges.buckets.len()).max().unwrap_or(0) << SHIFT
+    edges.iter().map(Edges::num_buckets).max().unwrap_or(0) << SHIFT
 }
 
 /// Builds the graph on `num_nodes` nodes, which all ends are below.
@@ -149,18 +203,126 @@ pub(crate) fn build(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Clean
 
 /// Builds the graph on those nodes that edges mention, and lists them, ascending.
 pub(crate) fn build_mentioned(edges: Vec<Edges>) -> Result<(Graph, Cleaning, Vec<u32>)> {
-    let (mut graph, cleaning, marks) = build_marked(span(&edges), edges)?;
+    let (graph, cleaning, marks) = build_marked(span(&edges), edges)?;
+    let (mut offsets, mut neighbours) = (graph.offsets.into_vec(), graph.neighbours.into_vec());
     let mentioned: Vec<u32> = (0..).zip(&marks).filter_map(|(node, &there)| there.then_some(node)).collect();
     let count = mentioned.len();
     if mentioned.last().is_some_and(|&last| last as usize >= count) {
         let mut numbers = vec![0; marks.len()];
         (0..).zip(&mentioned).for_each(|(number, &node)| numbers[node as usize] = number);
-        graph.neighbours.par_iter_mut().for_each(|neighbour| *neighbour = numbers[*neighbour as usize]);
-        graph.offsets = mentioned.iter().map(|&node| graph.offsets[node as usize]).collect();
-        graph.offsets.push(graph.neighbours.len());
+        neighbours.par_iter_mut().for_each(|neighbour| *neighbour = numbers[*neighbour as usize]);
+        offsets = mentioned.iter().map(|&node| offsets[node as usize]).collect();
+        offsets.push(neighbours.len());
     }
-    graph.offsets.truncate(count + 1);
+    offsets.truncate(count + 1);
+    let graph = Graph { offsets: offsets.into(), neighbours: neighbours.into(), weights: graph.weights };
     Ok((graph, cleaning, mentioned))
+}
+
+/// Consecutive rows, as a graph file stores them.
+#[derive(Debug, Default)]
+pub(crate) struct RowBlock {
+    pub lengths: Vec<u32>,
+    pub neighbours: Vec<u32>,
+    pub weights: Vec<f32>,
+}
+
+/// As `build_mentioned`, within about `memory` bytes: rows are handed over in order, some at a time, and the nodes that edges
+/// mention are returned.
+pub(crate) fn build_in_pieces(
+    mut edges: Vec<Edges>,
+    memory: usize,
+    mut take: impl FnMut(RowBlock) -> Result<()>,
+) -> Result<(Mentioned, Cleaning)> {
+    edges.iter_mut().try_for_each(Edges::settle)?;
+    let num_buckets = span(&edges) >> SHIFT;
+    let marks = |bucket: usize| -> Result<Vec<u64>> {
+        let mut words = vec![0; ROWS / 64];
+        let mut mark = |rows: &[u16]| rows.iter().for_each(|row| words[*row as usize / 64] |= 1 << (row % 64));
+        for edges in &edges {
+            edges.parts(bucket).for_each(|part| mark(part.0));
+            mark(&edges.entries(bucket, true)?.rows);
+        }
+        Ok(words)
+    };
+    let words = (0..num_buckets).into_par_iter().map(marks).collect::<Result<Vec<_>>>()?;
+    let mentioned = Mentioned::new(words.into_iter().flatten().collect());
+    let lengths: Vec<usize> =
+        (0..num_buckets).map(|bucket| edges.iter().map(|edges| edges.len(bucket)).sum()).collect();
+    let weighted = edges.iter().any(|edges| edges.weighted);
+    // An entry as it was read, and as it is sorted.
+    let entry = 2 * entry_bytes(weighted);
+    let mut cleaning = Cleaning::default();
+    let mut first = 0;
+    while first < num_buckets {
+        let (mut end, mut bytes) = (first + 1, lengths[first] * entry);
+        while end < num_buckets && bytes + lengths[end] * entry <= memory {
+            bytes += lengths[end] * entry;
+            end += 1;
+        }
+        let piece = |bucket: usize| -> Result<(RowBlock, Cleaning)> {
+            let mut neighbours = vec![0; lengths[bucket]];
+            let mut weights = vec![0.0; if weighted { lengths[bucket] } else { 0 }];
+            let read = edges.iter().map(|edges| edges.entries(bucket, false)).collect::<Result<Vec<_>>>()?;
+            let read = read.iter().map(|entries| (&entries.rows[..], &entries.neighbours[..], &entries.weights[..]));
+            let parts = edges.iter().flat_map(|edges| edges.parts(bucket)).chain(read).collect::<Vec<_>>();
+            let rows = Rows::fill(bucket, &parts, &mut neighbours, &mut weights);
+            neighbours.truncate(rows.kept);
+            weights.truncate(rows.kept);
+            neighbours.iter_mut().for_each(|neighbour| *neighbour = mentioned.number(*neighbour));
+            let lengths = rows.lengths.iter().zip(rows.marks).filter_map(|(&length, there)| there.then_some(length));
+            Ok((RowBlock { lengths: lengths.collect(), neighbours, weights }, rows.cleaning))
+        };
+        for (block, cleaned) in (first..end).into_par_iter().map(piece).collect::<Result<Vec<_>>>()? {
+            cleaning.add(cleaned);
+            take(block)?;
+        }
+        first = end;
+    }
+    Ok((mentioned, cleaning))
+}
+
+/// The numbers that edges mention, and the place of each among them.
+#[derive(Debug)]
+pub(crate) struct Mentioned {
+    words: Vec<u64>,
+    /// How many are mentioned before each word.
+    before: Vec<u32>,
+    count: usize,
+}
+
+impl Mentioned {
+    fn new(words: Vec<u64>) -> Mentioned {
+        let mut count = 0;
+        let mut before = Vec::with_capacity(words.len());
+        for word in &words {
+            before.push(count);
+            count += word.count_ones();
+        }
+        Mentioned { words, before, count: count as usize }
+    }
+
+    #[inline]
+    fn number(&self, id: u32) -> u32 {
+        let (word, bit) = (id as usize / 64, id % 64);
+        self.before[word] + (self.words[word] & ((1 << bit) - 1)).count_ones()
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether they are `0`, `1`, ... without a gap.
+    pub fn is_counted(&self) -> bool {
+        self.iter().last().is_none_or(|last| last as usize + 1 == self.count)
+    }
+
+    /// In ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
+        self.words.iter().enumerate().flat_map(|(at, &word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at as i64 * 64 + bit)
+        })
+    }
 }
 
 /// As `build`; also returns for each node whether an edge mentions it.
@@ -185,7 +347,10 @@ fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning,
     }
     let cleaned: Vec<Rows> = jobs
         .into_par_iter()
-        .map(|(number, neighbours, weights)| Rows::fill(number, &edges, neighbours, weights))
+        .map(|(number, neighbours, weights)| {
+            let parts = edges.iter().flat_map(|edges| edges.parts(number)).collect::<Vec<_>>();
+            Rows::fill(number, &parts, neighbours, weights)
+        })
         .collect();
     drop(edges);
 
@@ -217,7 +382,7 @@ fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning,
         neighbours.shrink_to_fit();
         weights.shrink_to_fit();
     }
-    Ok((Graph { offsets, neighbours, weights: weighted.then_some(weights) }, cleaning, marks))
+    Ok((Graph::from_vecs(offsets, neighbours, weighted.then_some(weights)), cleaning, marks))
 }
 
 /// The rows of a bucket, sorted and cleaned.
@@ -230,24 +395,20 @@ struct Rows {
 }
 
 impl Rows {
-    fn fill(number: usize, edges: &[Edges], neighbours: &mut [u32], weights: &mut [f32]) -> Rows {
+    fn fill(number: usize, parts: &[Part<'_>], neighbours: &mut [u32], weights: &mut [f32]) -> Rows {
         let mut next = vec![0u32; ROWS];
-        let listed = edges.iter().flat_map(|edges| edges.entries(number));
-        listed.flat_map(|part| part.0).for_each(|&row| next[row as usize % ROWS] += 1);
+        parts.iter().flat_map(|part| part.0).for_each(|&row| next[row as usize % ROWS] += 1);
         let mut end = 0;
         for slot in &mut next {
             end += std::mem::replace(slot, end);
         }
-        for edges in edges {
-            let mut listed = edges.buckets.get(number).into_iter().flat_map(|bucket| &bucket.weights);
-            for (rows, entries) in edges.entries(number) {
-                for (&row, &neighbour) in rows.iter().zip(entries) {
-                    let slot = next[row as usize % ROWS] as usize;
-                    next[row as usize % ROWS] += 1;
-                    neighbours[slot] = neighbour;
-                    if edges.weighted {
-                        weights[slot] = *listed.next().expect("a weight per entry");
-                    }
+        for (rows, entries, listed) in parts {
+            for (at, (&row, &neighbour)) in rows.iter().zip(*entries).enumerate() {
+                let slot = next[row as usize % ROWS] as usize;
+                next[row as usize % ROWS] += 1;
+                neighbours[slot] = neighbour;
+                if !weights.is_empty() {
+                    weights[slot] = listed[at];
                 }
             }
         }

@@ -79,7 +79,7 @@ impl Graph {
             }
             offsets.push(neighbours.len());
         }
-        Graph { offsets, neighbours, weights }
+        Graph::from_vecs(offsets, neighbours, weights)
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn apply_hops(
     y: &mut Matrix,
     buffers: &mut HopBuffers,
 ) {
-    if hops == 0 {
+    if hops == 0 || operator.is_identity() {
         y.copy_from(x);
         return y.data_mut().chunks_exact_mut(bias.len().max(1)).for_each(|row| add_bias(row, bias));
     }
@@ -49,7 +49,7 @@ pub(crate) fn apply_hops(
     if hops.is_multiple_of(2) {
         std::mem::swap(&mut from, &mut to);
     }
-    let scales_rows = operator.graph().num_edges() >= WORTH_A_PASS * rows;
+    let scales_rows = scales_rows(operator);
     if scales_rows {
         for_row_blocks(from.data_mut(), width, width, |first, block| {
             scale_rows(&x.data()[first * width..], &operator.right()[first..], width, block);
@@ -134,7 +134,7 @@ pub(crate) fn apply_hop_sum(
     if before.len().is_multiple_of(2) {
         std::mem::swap(&mut from, &mut to);
     }
-    let is_scaled = operator.graph().num_edges() >= WORTH_A_PASS * rows && !before.is_empty();
+    let is_scaled = scales_rows(operator) && !before.is_empty();
     for_row_blocks(from.data_mut(), width, width, |first, block| {
         multiply(&x.data()[first * width..][..block.len()], last, block);
         if is_scaled {
@@ -152,7 +152,7 @@ pub(crate) fn apply_hop_sum(
 
 /// The width at which rows are whole vectors. Rows of other widths would be gathered in pieces, with all neighbours read for
 /// each, and would not start at cache lines.
-fn whole_vectors(width: usize) -> usize {
+pub(crate) fn whole_vectors(width: usize) -> usize {
     match width {
         0 => 0,
         1..=8 => width.next_power_of_two(),
@@ -174,8 +174,14 @@ fn copy_columns(x: &Matrix, width: usize, bias: &[f32], y: &mut Matrix) {
 }
 
 /// From this many edges per node on, rows are multiplied by `diag(r)` once before they are read, not at every edge. The sums
-/// are the same to the last bit.
+/// are the same to the last bit, if edges have no weights.
 const WORTH_A_PASS: usize = 16;
+
+/// Whether rows are multiplied before they are read.
+fn scales_rows(operator: &Operator) -> bool {
+    let graph = operator.graph();
+    graph.num_edges() >= WORTH_A_PASS * graph.num_nodes()
+}
 
 simd! {
     fn scale_rows(x: &[f32], right: &[f32], width: usize, y: &mut [f32]) {
@@ -241,6 +247,67 @@ pub(crate) fn apply_rows(operator: &Operator, x: &Matrix, bias: &[f32], y: &mut 
     assert_eq!(x.rows(), operator.graph().num_nodes(), "one row per node");
     y.reshape(x.rows(), x.cols());
     Hop { bias, ..Hop::new(operator, x.data(), x.cols()) }.run(y.data_mut());
+}
+
+/// Numbers in which panels are kept between hops.
+pub(crate) trait PanelEntry: Entry {
+    /// Whether rows are multiplied by `r` before they are read: where it saves time and changes no bit.
+    fn scales_rows(operator: &Operator) -> bool;
+
+    /// A row as it is read by the first hop: times `r`, and times the scale of halves; zeros behind it.
+    fn start(values: &[f32], r: f32, scale: f32, row: &mut [Self]);
+}
+
+impl PanelEntry for f32 {
+    fn scales_rows(operator: &Operator) -> bool {
+        !operator.graph().is_weighted() || scales_rows(operator)
+    }
+
+    #[inline]
+    fn start(values: &[f32], r: f32, _: f32, row: &mut [f32]) {
+        row.iter_mut().zip(values).for_each(|(y, x)| *y = r * x);
+        row[values.len()..].fill(0.0);
+    }
+}
+
+impl PanelEntry for Half {
+    fn scales_rows(_: &Operator) -> bool {
+        true
+    }
+
+    #[inline]
+    fn start(values: &[f32], r: f32, scale: f32, row: &mut [Half]) {
+        let factor = r * scale;
+        row.iter_mut().zip(values).for_each(|(y, x)| *y = Half::narrow(x * factor));
+        row[values.len()..].fill(Half(0));
+    }
+}
+
+/// Which hop of several.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HopOf {
+    /// Its result is read by another.
+    Middle,
+    /// Its result is what was asked for, times a factor.
+    Last { factor: f32 },
+}
+
+/// The rows from `first` on of one hop, from all rows of `x`. Returns whether an entry is beyond the range of `D`.
+pub(crate) fn hop_rows<S: PanelEntry, D: Entry>(
+    operator: &Operator,
+    x: &[S],
+    width: usize,
+    first: usize,
+    hop: HopOf,
+    y: &mut [D],
+) -> bool {
+    let is_scaled = S::scales_rows(operator);
+    let (scales, factor) = match hop {
+        HopOf::Middle => (is_scaled, 1.0),
+        HopOf::Last { factor } => (false, factor),
+    };
+    let hop = Hop { is_scaled, scales, factor, ..Hop::new(operator, x, width) };
+    !y.is_empty() && hop.divide(first, y)
 }
 
 /// How many edges ahead rows are prefetched, times the bytes of an entry: about the latency of memory.

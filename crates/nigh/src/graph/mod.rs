@@ -1,6 +1,7 @@
 //! 1. The graph: links between nodes, each stored once per direction in four bytes (eight with weights).
 
 pub(crate) mod anchors;
+mod buffer;
 mod builder;
 mod components;
 mod edge_mask;
@@ -9,25 +10,36 @@ mod hop;
 mod locality;
 mod operator;
 pub mod proximity;
+mod spill;
 mod walk;
 
-pub(crate) use builder::{Edges, build, build_mentioned, span};
+use buffer::Buffer;
+pub(crate) use builder::{Edges, Mentioned, RowBlock, build, build_in_pieces, build_mentioned, span};
 pub use components::Component;
 pub(crate) use edge_mask::EdgeMask;
-pub(crate) use hop::{HopBuffers, apply_hop_sum, apply_hops, apply_masked_hops};
+pub(crate) use hop::{
+    HopBuffers, HopOf, PanelEntry, apply_hop_sum, apply_hops, apply_masked_hops, hop_rows, whole_vectors,
+};
 pub use operator::Operator;
+pub(crate) use spill::Spill;
 pub(crate) use walk::Walker;
 
 use crate::error::{GraphProblem, Result};
+use crate::seeds::mix;
+use nigh_formats::sections::{Mapped, Plain};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use std::ops::Range;
+
+/// Entries of a mapped graph that are in use at a time, where its memory is given back behind them.
+pub(crate) const STRETCH: usize = 1 << 24;
 
 /// An undirected graph in compressed sparse rows: the neighbours of `i` are a sorted slice, without `i` itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
-    offsets: Vec<usize>,
-    neighbours: Vec<u32>,
-    weights: Option<Vec<f32>>,
+    offsets: Buffer<usize>,
+    neighbours: Buffer<u32>,
+    weights: Option<Buffer<f32>>,
 }
 
 /// What was removed or merged while a graph was built.
@@ -109,9 +121,14 @@ impl Graph {
         (&self.offsets, &self.neighbours, self.weights.as_deref())
     }
 
+    /// Of arrays that are in order.
+    fn from_vecs(offsets: Vec<usize>, neighbours: Vec<u32>, weights: Option<Vec<f32>>) -> Graph {
+        Graph { offsets: offsets.into(), neighbours: neighbours.into(), weights: weights.map(Buffer::from) }
+    }
+
     /// A graph from what `parts` returns; invalid arrays are an error.
     pub(crate) fn from_parts(offsets: Vec<usize>, neighbours: Vec<u32>, weights: Option<Vec<f32>>) -> Result<Graph> {
-        let graph = Graph { offsets, neighbours, weights };
+        let graph = Graph::from_vecs(offsets, neighbours, weights);
         let (offsets, ends) = (&graph.offsets, graph.neighbours.len());
         let fits = offsets.first() == Some(&0)
             && offsets.is_sorted()
@@ -127,6 +144,100 @@ impl Graph {
             return Err(GraphProblem::NotUndirected.into());
         }
         Ok(graph)
+    }
+
+    /// A graph whose arrays are in a mapped file. They have the lengths of a graph; [`Graph::verify`] checks the rest.
+    pub(crate) fn from_mapped(offsets: Mapped<usize>, neighbours: Mapped<u32>, weights: Option<Mapped<f32>>) -> Graph {
+        let (offsets, neighbours) = (Buffer::Mapped(offsets), Buffer::Mapped(neighbours));
+        Graph { offsets, neighbours, weights: weights.map(Buffer::Mapped) }
+    }
+
+    /// Whether the arrays are in a mapped file, and not in memory.
+    pub fn is_mapped(&self) -> bool {
+        self.neighbours.is_mapped()
+    }
+
+    /// Gives the memory of these rows back to the system, if the graph is in a mapped file. They are read again when they are used.
+    pub(crate) fn release(&self, rows: Range<usize>) {
+        let entries = self.offsets[rows.start]..self.offsets[rows.end];
+        self.neighbours.release(entries.clone());
+        self.weights.iter().for_each(|weights| weights.release(entries.clone()));
+        self.offsets.release(rows);
+    }
+
+    /// Tells the system that these rows are used soon, if the graph is in a mapped file.
+    pub(crate) fn will_need(&self, rows: Range<usize>) {
+        let entries = self.offsets[rows.start]..self.offsets[rows.end];
+        self.neighbours.will_need(entries.clone());
+        self.weights.iter().for_each(|weights| weights.will_need(entries.clone()));
+    }
+
+    /// Consecutive rows that together have about this many entries, one stretch after the other.
+    pub(crate) fn row_stretches(&self, entries: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut first = 0;
+        std::iter::from_fn(move || {
+            let n = self.num_nodes();
+            // A row takes an offset of the size of two neighbours.
+            let cost = |row: usize| self.offsets[row] + 2 * row;
+            let (start, most) = (first, cost(first) + entries);
+            let (mut low, mut high) = (start + 1, n);
+            while low < high {
+                let middle = low.midpoint(high);
+                (low, high) = if cost(middle) < most { (middle + 1, high) } else { (low, middle) };
+            }
+            first = low;
+            (start < n).then_some(start..low)
+        })
+    }
+
+    /// Checks what `from_mapped` takes on trust: ascending offsets and rows, neighbours that exist, and that each edge is there from
+    /// both ends. One pass over the arrays, whose memory is given back behind it.
+    pub(crate) fn verify(&self) -> std::result::Result<(), String> {
+        let n = self.num_nodes();
+        let ends = self.neighbours.len();
+        let mut balance = 0u64;
+        if self.offsets[0] != 0 || self.offsets[n] != ends {
+            return Err(format!("offsets from {} to {}, but {ends} neighbours", self.offsets[0], self.offsets[n]));
+        }
+        // In pieces of equal numbers of nodes, since offsets are not trusted yet.
+        const NODES: usize = 1 << 20;
+        for first in (0..n).step_by(NODES) {
+            let piece = first..(first + NODES).min(n);
+            let fits = self.offsets[piece.start..=piece.end].par_windows(2).all(|pair| pair[0] <= pair[1]);
+            if !fits || self.offsets[piece.end] > ends {
+                return Err(format!("offsets of nodes {} to {} do not ascend", piece.start, piece.end));
+            }
+        }
+        for rows in self.row_stretches(STRETCH) {
+            let sums = rows.clone().into_par_iter().with_min_len(1 << 10).map(|i| self.verify_row(i));
+            let sum = sums.try_reduce(|| 0, |a, b| Ok(a.wrapping_add(b)))?;
+            balance = balance.wrapping_add(sum);
+            self.release(rows);
+        }
+        match balance {
+            0 => Ok(()),
+            _ => Err("an edge is listed at one of its ends and not at the other".into()),
+        }
+    }
+
+    /// A number that those of all rows cancel if every edge is listed at both ends, with the same weight.
+    fn verify_row(&self, i: usize) -> std::result::Result<u64, String> {
+        let (row, weights) = (self.neighbours(i), self.weights(i));
+        let n = self.num_nodes();
+        if !row.is_sorted_by(|a, b| a < b) || row.last().is_some_and(|&last| last as usize >= n) {
+            return Err(format!("neighbours of node {i} do not ascend, or exceed the {n} nodes"));
+        }
+        let mut balance = 0u64;
+        for (at, &j) in row.iter().enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[at]);
+            if j as usize == i || !(weight.is_finite() && weight > 0.0) {
+                return Err(format!("node {i} has a link to {j} of weight {weight}"));
+            }
+            let (low, high) = (i.min(j as usize) as u64, i.max(j as usize) as u64);
+            let hash = mix(mix(low << 32 | high) ^ u64::from(weight.to_bits()));
+            balance = if i < j as usize { balance.wrapping_add(hash) } else { balance.wrapping_sub(hash) };
+        }
+        Ok(balance)
     }
 
     /// `N`.
@@ -170,7 +281,11 @@ impl Graph {
     /// With isolated nodes appended.
     pub(crate) fn with_nodes(mut self, num_nodes: usize) -> Graph {
         assert!(num_nodes >= self.num_nodes(), "no node is taken away");
-        self.offsets.resize(num_nodes + 1, self.neighbours.len());
+        if num_nodes > self.num_nodes() {
+            let mut offsets = self.offsets.into_vec();
+            offsets.resize(num_nodes + 1, self.neighbours.len());
+            self.offsets = offsets.into();
+        }
         self
     }
 
@@ -219,7 +334,7 @@ impl Graph {
             }
             offsets.push(neighbours.len());
         }
-        Graph { offsets, neighbours, weights }
+        Graph::from_vecs(offsets, neighbours, weights)
     }
 
     /// The graph on the same nodes with only the edges in `kept`, which must be edges of this graph.
@@ -277,10 +392,22 @@ impl Graph {
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update((self.num_nodes() as u64).to_le_bytes());
-        self.offsets.iter().for_each(|&offset| hash.update((offset as u64).to_le_bytes()));
-        self.neighbours.iter().for_each(|neighbour| hash.update(neighbour.to_le_bytes()));
-        self.weights.iter().flatten().for_each(|weight| hash.update(weight.to_le_bytes()));
+        update(&mut hash, &self.offsets, |offset| (offset as u64).to_le_bytes());
+        update(&mut hash, &self.neighbours, u32::to_le_bytes);
+        self.weights.iter().for_each(|weights| update(&mut hash, weights, f32::to_le_bytes));
         nigh_formats::digest::hex(&hash.finalize())
+    }
+}
+
+/// Adds the bytes of numbers, lowest first. What a file has is given back behind it.
+fn update<T: Plain, const B: usize>(hash: &mut Sha256, numbers: &Buffer<T>, bytes: fn(T) -> [u8; B]) {
+    const AT_A_TIME: usize = 1 << 16;
+    let mut block: Vec<[u8; B]> = Vec::with_capacity(AT_A_TIME);
+    for (chunk, first) in numbers.chunks(AT_A_TIME).zip((0..).step_by(AT_A_TIME)) {
+        block.clear();
+        block.extend(chunk.iter().map(|&number| bytes(number)));
+        hash.update(block.as_flattened());
+        numbers.release(first..first + chunk.len());
     }
 }
 

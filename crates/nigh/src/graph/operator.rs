@@ -18,7 +18,13 @@ pub struct Operator {
 impl Operator {
     /// `Ã = (D+I)^-1/2 (A+I) (D+I)^-1/2`, the operator of the linear instance. With weights, `D` sums them.
     pub fn symmetric(graph: Arc<Graph>) -> Operator {
-        let scale = |i: usize| (1.0 / (degree(&graph, i) + 1.0).sqrt()) as f32;
+        let scale = |i: usize| {
+            // Of a mapped graph, what was read makes room for what comes.
+            if graph.is_mapped() && i % RELEASED_ROWS == RELEASED_ROWS - 1 {
+                graph.release(i + 1 - RELEASED_ROWS..i);
+            }
+            (1.0 / (degree(&graph, i) + 1.0).sqrt()) as f32
+        };
         let scale: Arc<[f32]> = (0..graph.num_nodes()).map(scale).collect();
         Operator { graph, left: scale.clone(), right: scale, self_weight: 1.0 }
     }
@@ -107,6 +113,12 @@ impl Operator {
         StorageError::between(rounded.data(), exact.data())
     }
 
+    /// Whether it changes nothing, as `Ã` of a graph without edges. Halves would still round.
+    pub(crate) fn is_identity(&self) -> bool {
+        let are_ones = |scale: &[f32]| scale.iter().all(|&scale| scale == 1.0);
+        self.graph.num_edges() == 0 && self.self_weight == 1.0 && are_ones(&self.left) && are_ones(&self.right)
+    }
+
     pub(crate) fn left(&self) -> &[f32] {
         &self.left
     }
@@ -119,6 +131,9 @@ impl Operator {
         self.self_weight
     }
 }
+
+/// Rows of a mapped graph after which their memory is given back.
+const RELEASED_ROWS: usize = 1 << 20;
 
 /// The sum of the weights of a node's edges, or their number.
 fn degree(graph: &Graph, node: usize) -> f64 {

@@ -28,7 +28,8 @@ use crate::label_sets::LabelSets;
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
-use crate::ops::signal::Stochastic;
+use crate::ops::signal::{Stochastic, signal_stream};
+use crate::panels::PanelSource;
 use crate::seeds::{Purpose, Seeds};
 use crate::source::labels::{LabelKind, label_rows};
 use crate::source::structure::{STRUCTURE_WIDTH, structure_rows};
@@ -363,6 +364,27 @@ impl Model {
         Some(likelihood)
     }
 
+    /// `K` and the storage between hops, if all message passing of the model is `Ã^K E` and `Ã^K F`.
+    pub(crate) fn propagated_signal(&self) -> Option<(usize, Storage)> {
+        let Architecture { branches, head, heuristic, pair_sources } = &self.architecture;
+        let hops: Vec<_> = branches.iter().map(|branch| branch.encoder.hops_first()).collect();
+        let sources = branches.iter().all(|branch| matches!(branch.sources[..], [Source::Signal] | [Source::Features]));
+        let plain = heuristic.is_none() && pair_sources.is_empty() && *head != Head::Gated;
+        let same = hops.windows(2).all(|pair| pair[0] == pair[1]);
+        if plain && sources && same && self.architecture.uses(Source::Signal) {
+            hops.first().copied().flatten()
+        } else {
+            None
+        }
+    }
+
+    /// `E` of a pass after training, to be propagated in panels.
+    pub(crate) fn panel_source(&self, draw: u64) -> PanelSource {
+        let Shape { signal, signal_dim: dim, signal_scale, refresh, .. } = self.shape;
+        let pass = Pass { training: false, seeds: self.seeds, graph: 0, draw };
+        PanelSource::Signal { signal, stream: signal_stream(refresh, &pass), dim, factor: signal_scale.factor(dim) }
+    }
+
     /// How many numbers are known of a pair.
     pub(crate) fn num_pair_scalars(&self) -> usize {
         num_pair_scalars(&self.architecture, &self.shape)
@@ -512,6 +534,10 @@ fn piece(
             Features::Dense(matrix) => Piece::Dense(tape.constant(matrix.as_ref().clone())),
             Features::Sparse(matrix) => Piece::Sparse(matrix.clone(), None),
         },
+        Source::Signal if view.propagated_signal.is_some() => {
+            let rows = view.propagated_signal.as_ref().expect("it is there");
+            Piece::Dense(tape.constant(rows.as_ref().clone()))
+        }
         Source::Signal => {
             let signal = Stochastic {
                 signal: shape.signal,

@@ -19,6 +19,8 @@ pub struct View {
     pub addresses: Arc<[u32]>,
     /// Which of the data's graphs this is.
     pub graph: u64,
+    /// `Ẽ` of the nodes, where it was computed already: the graph then has no edges, and `Ã` is the identity.
+    pub(super) propagated_signal: Option<Arc<Matrix>>,
     /// Computed when it is asked for, since it takes time, and kept.
     ridge: Arc<OnceLock<Ridge>>,
 }
@@ -33,7 +35,8 @@ impl View {
         }
         let addresses = (0..graph.num_nodes() as u32).collect();
         let ridge = Arc::default();
-        Ok(View { operator: Operator::symmetric(graph), features, addresses, graph: 0, ridge })
+        let operator = Operator::symmetric(graph);
+        Ok(View { operator, features, addresses, graph: 0, propagated_signal: None, ridge })
     }
 
     /// As graph number `graph` of several.
@@ -46,6 +49,12 @@ impl View {
         let addresses = addresses.into();
         assert_eq!(addresses.len(), self.addresses.len(), "one address per node");
         View { addresses, ..self }
+    }
+
+    /// With `Ẽ` in the place of `E`. `Ã^K` has to be the identity: without edges, it is.
+    pub(crate) fn with_propagated_signal(self, rows: Matrix) -> View {
+        assert!(self.graph().num_edges() == 0 && rows.rows() == self.addresses.len(), "a row per node without edges");
+        View { propagated_signal: Some(rows.into()), ..self }
     }
 
     /// The same graph with its nodes in another order; they keep their addresses and with them their random draws.

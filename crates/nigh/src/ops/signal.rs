@@ -1,7 +1,7 @@
 //! The stochastic matrix `E` as a step of the tape.
 
 use crate::linalg::Matrix;
-use crate::seeds::Purpose;
+use crate::seeds::{Purpose, Stream};
 use crate::source::{Refresh, Signal, SignalScale};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::sync::Arc;
@@ -21,16 +21,21 @@ pub struct Stochastic {
     pub nodes: Arc<[u32]>,
 }
 
+/// Where the entries of `E` are drawn in a pass.
+pub(crate) fn signal_stream(refresh: Refresh, pass: &Pass) -> Stream {
+    match refresh {
+        Refresh::Fixed => pass.seeds.stream(Purpose::Signal, &[pass.graph]),
+        Refresh::Resampled => pass.stream(Purpose::Signal, 0),
+    }
+}
+
 impl Operation for Stochastic {
     fn width(&self, _: &[usize]) -> usize {
         self.dim
     }
 
     fn forward(&mut self, _: Inputs<'_>, output: &mut Matrix, pass: &Pass) {
-        let stream = match self.refresh {
-            Refresh::Fixed => pass.seeds.stream(Purpose::Signal, &[pass.graph]),
-            Refresh::Resampled => pass.stream(Purpose::Signal, 0),
-        };
+        let stream = signal_stream(self.refresh, pass);
         self.signal.fill(stream, &self.nodes, 0..self.dim, self.scale.factor(self.dim), output);
     }
 

@@ -73,6 +73,9 @@ impl MeasuredPair {
     }
 }
 
+/// Columns of `E` that are measured at a time.
+pub const COLUMNS: usize = 64;
+
 /// Compares exact and estimated proximity. `E` is drawn and propagated a few columns at a time, so that any width fits
 /// into memory; `progress` is called with the number of columns done.
 pub fn measure(
@@ -84,7 +87,6 @@ pub fn measure(
     seed: u64,
     mut progress: impl FnMut(usize),
 ) -> Vec<MeasuredPair> {
-    const COLUMNS: usize = 64;
     let stream = Seeds::new(seed).stream(Purpose::Signal, &[0]);
     let nodes: Vec<u32> = (0..operator.graph().num_nodes() as u32).collect();
     let mut estimates = vec![0f64; pairs.len()];

@@ -107,6 +107,8 @@ settings! {
     /// Positive pairs per step, 0 for all at once; `auto` (by model; for the paper's 0, or 65536 for hadamard-mlp, whose memory
     /// grows with them) or a number
     batch_size: [usize], "N";
+    /// Positive training pairs of an epoch, drawn at random in each; 0 for all
+    pairs_per_epoch: {usize = 0}, "N";
     /// Epochs between two evaluations; the first and the last epoch are always evaluated; `auto` (by model; 5 for the
     /// paper's) or a number
     evaluate_every: [usize], "N";
@@ -283,6 +285,10 @@ impl Config {
             if !(1..=most).contains(&value) {
                 return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")));
             }
+        }
+        if self.pairs_per_epoch > most {
+            let problem = format!("expected a whole number up to {most}");
+            return Err(Error::setting("pairs-per-epoch", self.pairs_per_epoch, problem));
         }
         if let Auto::Is(longest) = self.longest_walk
             && !(2..=MAX_LENGTH).contains(&longest)

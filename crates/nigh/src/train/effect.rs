@@ -121,7 +121,10 @@ fn fit_in_use(fit: FitSettings, task: Task) -> FitSettings {
     };
     match task.is_about_pairs() {
         true => fit,
-        false => FitSettings { batch_size: 0, masking: Masking::None, negatives_per_positive: 1, ..fit },
+        false => {
+            let (batch_size, pairs_per_epoch, masking) = (0, 0, Masking::None);
+            FitSettings { batch_size, pairs_per_epoch, masking, negatives_per_positive: 1, ..fit }
+        }
     }
 }
 

@@ -18,6 +18,8 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(super) struct PairObjective {
     batch_size: usize,
+    /// Positive pairs of an epoch and part; 0 for all.
+    pairs_per_epoch: usize,
     negatives_per_positive: usize,
     /// One per training part, so that its positive pairs are sorted once; one for all if they are taken in batches.
     decoders: Vec<PairDecoder>,
@@ -41,6 +43,7 @@ impl PairObjective {
     pub fn for_evaluation(model: &Model) -> Result<PairObjective> {
         Ok(PairObjective {
             batch_size: 0,
+            pairs_per_epoch: 0,
             negatives_per_positive: 1,
             decoders: Vec::new(),
             evaluator: decoder_of(model)?,
@@ -53,12 +56,24 @@ impl PairObjective {
         })
     }
 
+    /// Positive pairs of a part in an epoch.
+    fn num_asked(&self, part: &Part<TrainingPairs>) -> usize {
+        match (self.pairs_per_epoch, part.question.positive.len()) {
+            (0, all) => all,
+            (some, all) => some.min(all),
+        }
+    }
+
     /// The positive pairs of a batch, as many negatives, and the nodes that have to be represented for them.
     fn choose_batch(&mut self, step: Step, part: &Part<TrainingPairs>, recording: &Recording, model: &Model) {
         if step.batch == 0 {
             self.shuffled.clone_from(&part.question.positive);
-            let address = [step.epoch as u64, step.part as u64];
-            model.seeds().rng(Purpose::Order, &address).shuffle(&mut self.shuffled);
+            let mut rng = model.seeds().rng(Purpose::Order, &[step.epoch as u64, step.part as u64]);
+            match self.num_asked(part) {
+                all if all == self.shuffled.len() => rng.shuffle(&mut self.shuffled),
+                some => rng.choose_first(some, &mut self.shuffled),
+            }
+            self.shuffled.truncate(self.num_asked(part));
         }
         let pairs = self.shuffled.chunks(self.batch_size).nth(step.batch).expect("a batch that was counted");
         self.batch.clear();
@@ -86,6 +101,7 @@ impl PairObjective {
         if step.batch == 0 {
             table.shuffle(model.seeds(), [step.epoch as u64, step.part as u64]);
         }
+        table.ask(self.pairs_per_epoch);
         table.choose(self.batch_size, step.batch, step.epoch, part, &mut self.batch, &mut self.negative);
         self.set_pairs(part, are_few(part.question.positive.len(), part) && recording.can_restrict());
         let scalars = self.decoders[0].scalars_mut().expect("a decoder that reads scalars");
@@ -109,11 +125,13 @@ fn are_few(num_positives: usize, part: &Part<TrainingPairs>) -> bool {
 }
 
 /// Pairs of a batch. Where most nodes have no edge, all pairs are one batch, so that only its nodes are represented.
-fn batch_size(chosen: usize, train: &[Part<TrainingPairs>]) -> usize {
+fn batch_size(fit: &FitSettings, train: &[Part<TrainingPairs>]) -> usize {
     let numbers = || train.iter().map(|part| part.question.positive.len());
-    match chosen {
+    match fit.batch_size {
+        // Those that are drawn for an epoch are one batch.
+        0 if fit.pairs_per_epoch > 0 => fit.pairs_per_epoch.div_ceil(train.len().max(1)),
         0 if train.iter().zip(numbers()).all(|(part, number)| are_few(number, part)) => numbers().max().unwrap_or(0),
-        _ => chosen,
+        chosen => chosen,
     }
 }
 
@@ -205,7 +223,8 @@ impl Objective for PairObjective {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<PairObjective> {
         let mut objective = PairObjective {
-            batch_size: batch_size(fit.batch_size, train),
+            batch_size: batch_size(fit, train),
+            pairs_per_epoch: fit.pairs_per_epoch.div_ceil(train.len().max(1)),
             negatives_per_positive: fit.negatives_per_positive,
             ..PairObjective::for_evaluation(model)?
         };
@@ -262,7 +281,7 @@ impl Objective for PairObjective {
     fn num_batches(&self, part: &Part<TrainingPairs>) -> usize {
         match self.batch_size {
             0 => 1,
-            size => part.question.positive.len().div_ceil(size),
+            size => self.num_asked(part).div_ceil(size),
         }
     }
 

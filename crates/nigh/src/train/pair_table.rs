@@ -14,6 +14,8 @@ pub(super) struct PairTable {
     negatives_per_positive: usize,
     /// The order of the positives in this epoch.
     order: Vec<u32>,
+    /// How many of them are asked about in an epoch; 0 for all.
+    asked: usize,
     /// Rows of the positives and of the negatives of the last batch.
     chosen: [Vec<u32>; 2],
 }
@@ -48,7 +50,7 @@ impl PairTable {
         let [positive, negative] = [(positives.len(), first), (negatives.len(), second)]
             .map(|(rows, data)| Matrix::from_data(rows, width, data.to_vec()));
         let order = (0..positives.len() as u32).collect();
-        PairTable { positive, negatives, negative, negatives_per_positive, order, chosen: Default::default() }
+        PairTable { positive, negatives, negative, negatives_per_positive, order, asked: 0, chosen: Default::default() }
     }
 
     /// Learns means and scales from all tables and applies them.
@@ -71,6 +73,11 @@ impl PairTable {
         seeds.rng(Purpose::Order, &address).shuffle(&mut self.order);
     }
 
+    /// Asks about the first so many of an epoch's order; 0 for all.
+    pub fn ask(&mut self, pairs: usize) {
+        self.asked = pairs;
+    }
+
     /// The pairs of a batch. Negatives of an epoch follow those of the epoch before, and start over behind the last.
     pub fn choose(
         &mut self,
@@ -82,9 +89,10 @@ impl PairTable {
         negative: &mut Vec<[u32; 2]>,
     ) {
         let total = self.order.len();
-        let size = if batch_size == 0 { total } else { batch_size };
-        let start = (batch * size).min(total);
-        let end = (start + size).min(total);
+        let asked = if self.asked == 0 { total } else { self.asked.min(total) };
+        let size = if batch_size == 0 { asked } else { batch_size };
+        let start = (batch * size).min(asked);
+        let end = (start + size).min(asked);
         let [positives, negatives] = &mut self.chosen;
         positives.clear();
         positives.extend_from_slice(&self.order[start..end]);

@@ -370,6 +370,8 @@ pub struct FitSettings {
     pub clip_norm: f32,
     /// Positive pairs per step; 0 for all at once.
     pub batch_size: usize,
+    /// Positive pairs of an epoch; 0 for all.
+    pub pairs_per_epoch: usize,
     /// Epochs between two evaluations.
     pub evaluate_every: usize,
     /// Epochs without a better validation metric after which a repeat ends; 0 for never.
@@ -437,6 +439,7 @@ impl Resolved {
             decay_factor: self.decay_factor,
             clip_norm: self.clip_norm,
             batch_size: self.batch_size,
+            pairs_per_epoch: self.pairs_per_epoch,
             evaluate_every: self.evaluate_every,
             patience: self.patience,
             masking: self.mask_training_pairs,

@@ -5,9 +5,11 @@ mod card;
 mod embedding;
 mod figures;
 mod folder;
+mod streamed;
 
 pub use embedding::Embedding;
 pub use figures::{BaselineSummary, MetricSummary};
+pub use streamed::{RowWriter, StreamedEmbedding};
 
 use crate::dataset::{Dataset, Ids, Sample};
 use crate::display::pluralize;

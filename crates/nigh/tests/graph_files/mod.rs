@@ -9,8 +9,13 @@ use std::path::Path;
 pub type Reader = fn(&[u8]) -> Result<()>;
 
 /// The readers by name.
-pub const READERS: &[(&str, Reader)] =
-    &[("csv", read_tables), ("gz", read_ogb), ("json", read_edges), ("json_rows", read_node_tables)];
+pub const READERS: &[(&str, Reader)] = &[
+    ("csv", read_tables),
+    ("gz", read_ogb),
+    ("json", read_edges),
+    ("json_rows", read_node_tables),
+    ("store", read_edges),
+];
 
 /// Hands bytes to a reader.
 ///
@@ -62,6 +67,17 @@ fn read_ogb(bytes: &[u8]) -> Result<()> {
         std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&file, content)).expect("a writable folder");
     }
     NamedDataset::named("ogbl-ddi").expect("a public dataset").read_from(folder.path()).map(drop)
+}
+
+/// A table of edges as a graph file.
+#[allow(dead_code)]
+pub fn stored(table: &[u8]) -> Vec<u8> {
+    let stored = with_file(table, |path| {
+        let out = path.with_extension("nigh");
+        Dataset::from_files(path, &InputFiles::default())?.store(&out)?;
+        Ok(std::fs::read(out).expect("a file that was written"))
+    });
+    stored.expect("a table of edges")
 }
 
 fn with_file<T>(bytes: &[u8], read: impl FnOnce(&Path) -> Result<T>) -> Result<T> {

@@ -2,6 +2,7 @@
 
 use super::thrift::{BINARY, I32, STRUCT, ThriftWriter};
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 /// A column to be written. All columns of a table have the same number of rows.
 pub enum OutputColumn<'a> {
@@ -22,6 +23,7 @@ const PAGE: usize = 1 << 17;
 const PAGE_BYTES: usize = 1 << 20;
 
 /// The pages of a column of a group.
+#[derive(Debug)]
 struct WrittenChunk {
     start: usize,
     rows: usize,
@@ -35,18 +37,60 @@ struct WrittenChunk {
 ///
 /// If a column has fewer rows.
 pub fn write_parquet(rows: usize, mut columns: Vec<(String, OutputColumn<'_>)>) -> Vec<u8> {
-    let mut bytes = b"PAR1".to_vec();
-    let mut groups: Vec<(usize, Vec<WrittenChunk>)> = Vec::new();
+    let in_memory = "memory can be written";
+    let mut writer = ParquetWriter::new(Vec::new(), &columns).expect(in_memory);
     for start in (0..rows).step_by(GROUP) {
-        let group = GROUP.min(rows - start);
-        let chunks = columns.iter_mut().map(|(_, column)| write_chunk(&mut bytes, column, group)).collect();
-        groups.push((group, chunks));
+        writer.group(GROUP.min(rows - start), &mut columns).expect(in_memory);
     }
-    let footer = footer(rows, &columns, &groups);
-    bytes.extend(&footer);
-    bytes.extend((footer.len() as u32).to_le_bytes());
-    bytes.extend(b"PAR1");
-    bytes
+    writer.finish().expect(in_memory)
+}
+
+/// Writes a Parquet file group by group, so that no more than a column of a group is in memory.
+#[derive(Debug)]
+pub struct ParquetWriter<W> {
+    out: W,
+    position: usize,
+    /// Names, and Parquet's numbers for their types.
+    columns: Vec<(String, i32)>,
+    groups: Vec<(usize, Vec<WrittenChunk>)>,
+}
+
+impl<W: Write> ParquetWriter<W> {
+    /// A table with columns of these names and types.
+    pub fn new(mut out: W, columns: &[(String, OutputColumn<'_>)]) -> io::Result<ParquetWriter<W>> {
+        out.write_all(b"PAR1")?;
+        let columns = columns.iter().map(|(name, column)| (name.clone(), column.kind())).collect();
+        Ok(ParquetWriter { out, position: 4, columns, groups: Vec::new() })
+    }
+
+    /// The next rows.
+    ///
+    /// # Panics
+    ///
+    /// If a column has fewer rows or another type than it had.
+    pub fn group(&mut self, rows: usize, columns: &mut [(String, OutputColumn<'_>)]) -> io::Result<()> {
+        assert!(columns.iter().map(|column| column.1.kind()).eq(self.columns.iter().map(|column| column.1)));
+        let mut chunks = Vec::with_capacity(columns.len());
+        for (_, column) in columns {
+            let mut bytes = Vec::new();
+            let chunk = write_chunk(&mut bytes, column, rows);
+            self.out.write_all(&bytes)?;
+            chunks.push(WrittenChunk { start: self.position, ..chunk });
+            self.position += bytes.len();
+        }
+        self.groups.push((rows, chunks));
+        Ok(())
+    }
+
+    /// Writes the footer.
+    pub fn finish(mut self) -> io::Result<W> {
+        let rows = self.groups.iter().map(|group| group.0).sum();
+        let footer = footer(rows, &self.columns, &self.groups);
+        self.out.write_all(&footer)?;
+        self.out.write_all(&(footer.len() as u32).to_le_bytes())?;
+        self.out.write_all(b"PAR1")?;
+        Ok(self.out)
+    }
 }
 
 fn write_chunk(bytes: &mut Vec<u8>, column: &mut OutputColumn<'_>, rows: usize) -> WrittenChunk {
@@ -110,10 +154,9 @@ impl OutputColumn<'_> {
     }
 }
 
-fn footer(rows: usize, columns: &[(String, OutputColumn<'_>)], groups: &[(usize, Vec<WrittenChunk>)]) -> Vec<u8> {
+fn footer(rows: usize, columns: &[(String, i32)], groups: &[(usize, Vec<WrittenChunk>)]) -> Vec<u8> {
     let mut footer = ThriftWriter::default();
-    let schema: Vec<Option<&(String, OutputColumn<'_>)>> =
-        std::iter::once(None).chain(columns.iter().map(Some)).collect();
+    let schema: Vec<Option<&(String, i32)>> = std::iter::once(None).chain(columns.iter().map(Some)).collect();
     footer.fields(|footer| {
         footer.i32(1, 1);
         footer.list(2, STRUCT, &schema, |writer, element| {
@@ -122,12 +165,12 @@ fn footer(rows: usize, columns: &[(String, OutputColumn<'_>)], groups: &[(usize,
                     writer.text(4, "schema");
                     writer.i32(5, columns.len() as i32);
                 }
-                Some((name, column)) => {
-                    writer.i32(1, column.kind());
+                Some((name, kind)) => {
+                    writer.i32(1, *kind);
                     // No value is missing.
                     writer.i32(3, 0);
                     writer.text(4, name);
-                    if column.kind() == 6 {
+                    if *kind == 6 {
                         // Text, for readers old and new.
                         writer.i32(6, 0);
                         writer.within(10, |logical| logical.within(1, |_| {}));
@@ -139,11 +182,11 @@ fn footer(rows: usize, columns: &[(String, OutputColumn<'_>)], groups: &[(usize,
         footer.list(4, STRUCT, groups, |writer, (rows, chunks)| {
             writer.fields(|group| {
                 let with_columns: Vec<_> = chunks.iter().zip(columns).collect();
-                group.list(1, STRUCT, &with_columns, |writer, (chunk, (name, column))| {
+                group.list(1, STRUCT, &with_columns, |writer, (chunk, (name, kind))| {
                     writer.fields(|writer| {
                         writer.i64(2, chunk.start as i64);
                         writer.within(3, |about| {
-                            about.i32(1, column.kind());
+                            about.i32(1, *kind);
                             about.list(2, I32, &[0, 3], |writer, &encoding| writer.i32_item(encoding));
                             about.list(3, BINARY, &[name], |writer, name| writer.text_item(name));
                             about.i32(4, 1);

@@ -6,8 +6,10 @@ use super::links::Links;
 use super::node_files::NodeRows;
 use super::node_link;
 use super::row_labels::RowLabels;
+use crate::dataset::stored::GraphStore;
 use crate::dataset::{Features, Ids};
 use crate::error::{Error, Result};
+use crate::graph::Spill;
 use nigh_formats::matrix_market::{self, SparseEntries};
 use nigh_formats::{Format, graph_xml, metis};
 use std::path::Path;
@@ -26,12 +28,14 @@ impl From<EdgeList> for GraphFile {
     }
 }
 
-/// Reads a graph from a file of any format.
-pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<GraphFile> {
+/// Reads a graph from a file of any format. With a place for them, edges between integers stay in buckets, and beyond a limit in
+/// a file.
+pub(crate) fn read(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> Result<GraphFile> {
     let weight = &columns.weight;
     Ok(match Format::of(path)? {
-        Format::Text => edge_list::read(path, columns)?.into(),
-        Format::Columnar => edge_list::read_columnar(path, columns)?.into(),
+        Format::Text => edge_list::read(path, columns, spill)?.into(),
+        Format::Columnar => edge_list::read_columnar(path, columns, spill)?.into(),
+        Format::Sections => GraphStore::open(path)?.into_list(weight)?.into(),
         Format::MatrixMarket => adjacency(path, matrix_market::open(path)?, weight)?.into(),
         Format::Metis => adjacency(path, metis::open(path)?, weight)?.into(),
         Format::Npz => arrays::read_npz(path, weight)?,

@@ -1,9 +1,9 @@
 //! A user's files: edges in any of several formats, perhaps with features and labels.
 
 mod arrays;
-mod edge_list;
+pub(super) mod edge_list;
 mod export;
-mod graph_file;
+pub(super) mod graph_file;
 mod json_rows;
 mod links;
 mod node_files;
@@ -71,7 +71,7 @@ impl Dataset {
             return Err(Error::file(path, format!("no such file; a graph is a file of edges or one of {names}")));
         }
         let GraphFile { mut list, features: own_features, labels: own_labels } =
-            graph_file::read(path, &input.edge_columns)?;
+            graph_file::read(path, &input.edge_columns, None)?;
         let (listed, features, labels) = {
             let lookup = list.ids.lookup();
             let is_node = |name: &str| lookup.find(name).is_some();
@@ -176,7 +176,7 @@ impl Dataset {
 }
 
 /// A remark that edges lose their direction, unless they have none.
-fn direction(cleaning: Cleaning, num_edges: usize, directed: Option<bool>) -> Option<String> {
+pub(super) fn direction(cleaning: Cleaning, num_edges: usize, directed: Option<bool>) -> Option<String> {
     let one_way = num_edges - cleaning.both_ways;
     match (directed, cleaning.both_ways) {
         (Some(false), _) => None,

@@ -180,7 +180,9 @@ pub(crate) fn read_features(
         }
         Format::Matlab => array_rows(path, arrays::matlab_matrix(path, FEATURE_ARRAYS)?.features(path)?, None),
         Format::Json => json_rows::read_features(path),
-        Format::Xml | Format::Metis => Err(Error::file(path, "is a graph; expected features as a table or an array")),
+        Format::Xml | Format::Metis | Format::Sections => {
+            Err(Error::file(path, "is a graph; expected features as a table or an array"))
+        }
         Format::Text | Format::Columnar => table_features(path, columns, is_node),
     }
 }
@@ -457,7 +459,7 @@ pub(crate) fn read_labels(
         Format::MatrixMarket => {
             return array_rows(path, MatrixArray::Sparse(matrix_market::open(path)?).labels(path)?, None);
         }
-        Format::Xml | Format::Metis => {
+        Format::Xml | Format::Metis | Format::Sections => {
             return Err(Error::file(path, "is no table of labels; expected lines of an id and its label, or an array"));
         }
         Format::Text | Format::Columnar => {}

@@ -49,7 +49,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
-        super::super::read(&path, &EdgeColumns::default())
+        super::super::read(&path, &EdgeColumns::default(), None)
     }
 
     #[test]

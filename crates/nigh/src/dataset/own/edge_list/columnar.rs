@@ -5,12 +5,18 @@ use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges, numbered, sorted_gra
 use crate::dataset::Ids;
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
+use crate::graph::{Edges, Spill, span};
 use nigh_formats::columnar::{Batch, ColumnValues, Columnar};
 use rayon::prelude::*;
 use std::path::Path;
 
 /// As `read`, from Parquet or Arrow.
-pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
+pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> Result<EdgeList> {
+    if let Some(spill) = spill
+        && let Some(list) = read_bucketed(path, columns, spill)?
+    {
+        return Ok(list);
+    }
     let file = Columnar::open(path)?;
     let header = file.names().to_vec();
     let (layout, notes) = EdgeLayout::new(TablePlace { path, line: None }, columns, Some(&header), header.len())?;
@@ -47,16 +53,7 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeLi
             }
         }
         if layout.weight.is_some() {
-            let weights: Vec<f32> = match next() {
-                ColumnValues::Integers(values) => values.into_iter().map(|value| value as f32).collect(),
-                ColumnValues::Numbers(values) => values,
-                _ => return Err(wrong(2, "no numbers", "positive numbers")),
-            };
-            if let Some(at) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
-                let problem = format!("row {}: weight {} is not a positive number", first_row + at, weights[at]);
-                return Err(Error::file(path, problem));
-            }
-            all_weights.push(weights);
+            all_weights.push(positive_weights(path, &header[wanted[2]], first_row, next())?);
         }
         if layout.graph.is_some() {
             of_edges.push(match next() {
@@ -89,6 +86,58 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeLi
         return Err(Error::file(path, "no edges; expected rows of two ids"));
     }
     Ok(list)
+}
+
+/// Edges between integers that are their own numbers, in buckets. `None` if some are not, or if there are several graphs.
+fn read_bucketed(path: &Path, columns: &EdgeColumns, spill: &Spill) -> Result<Option<EdgeList>> {
+    let file = Columnar::open(path)?;
+    let header = file.names().to_vec();
+    let (layout, notes) = EdgeLayout::new(TablePlace { path, line: None }, columns, Some(&header), header.len())?;
+    if layout.graph.is_some() {
+        return Ok(None);
+    }
+    let wanted: Vec<usize> = [Some(layout.source), Some(layout.target), layout.weight].into_iter().flatten().collect();
+    let mut edges = Edges::spilling(layout.weight.is_some(), Some(spill));
+    let mut num_edges = 0;
+    for batch in file.batches(&wanted)? {
+        let Batch { first_row, columns } = batch?;
+        let mut columns = columns.into_iter().map(ColumnValues::with_whole_numbers);
+        let (Some(ColumnValues::Integers(sources)), Some(ColumnValues::Integers(targets))) =
+            (columns.next(), columns.next())
+        else {
+            return Ok(None);
+        };
+        if sources.iter().chain(&targets).any(|id| !(0..Edges::LIMIT as i64).contains(id)) {
+            return Ok(None);
+        }
+        num_edges += sources.len();
+        let pairs = sources.into_iter().zip(targets).map(|(source, target)| [source as u32, target as u32]);
+        match columns.next() {
+            None => pairs.for_each(|edge| edges.push(edge)),
+            Some(weights) => {
+                let weights = positive_weights(path, &header[wanted[2]], first_row, weights)?;
+                pairs.zip(weights).for_each(|(edge, weight)| edges.push_weighted(edge, weight));
+            }
+        }
+    }
+    let edges = vec![edges];
+    // A table of all numbers up to the largest would be mostly holes.
+    let is_dense = num_edges > 0 && span(&edges) <= 4 * num_edges + (1 << 20);
+    Ok(is_dense.then(|| EdgeList { edges: ListedEdges::Bucketed(edges), notes, ..EdgeList::default() }))
+}
+
+/// The weights of a batch.
+fn positive_weights(path: &Path, column: &str, first_row: usize, values: ColumnValues) -> Result<Vec<f32>> {
+    let weights: Vec<f32> = match values {
+        ColumnValues::Integers(values) => values.into_iter().map(|value| value as f32).collect(),
+        ColumnValues::Numbers(values) => values,
+        _ => return Err(Error::file(path, format!("column `{column}` holds no numbers; expected positive numbers"))),
+    };
+    if let Some(at) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
+        let problem = format!("row {}: weight {} is not a positive number", first_row + at, weights[at]);
+        return Err(Error::file(path, problem));
+    }
+    Ok(weights)
 }
 
 /// Ids in ascending order, and edges between their numbers.

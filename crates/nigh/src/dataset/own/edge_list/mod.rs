@@ -11,7 +11,7 @@ use self::layout::{EdgeLayout, TablePlace, is_header};
 use crate::dataset::ids::{Ids, whole_float, whole_number};
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
-use crate::graph::{Cleaning, Edges, Graph, build, build_mentioned, span};
+use crate::graph::{Cleaning, Edges, Graph, Spill, build, build_mentioned, span};
 use nigh_formats::Texts;
 use nigh_formats::table::{TableReader, header_note};
 use nigh_formats::text_table::{
@@ -48,6 +48,8 @@ pub(crate) enum ListedEdges {
     Pieces(Vec<Vec<[u32; 2]>>, Vec<Vec<f32>>),
     /// As a graph.
     Built(Graph, Cleaning),
+    /// Between numbers as they were read, in buckets, to be built piece by piece.
+    Bucketed(Vec<Edges>),
 }
 
 impl Default for ListedEdges {
@@ -73,6 +75,7 @@ impl ListedEdges {
         match self {
             ListedEdges::Pieces(pieces, _) => pieces.iter().all(Vec::is_empty),
             ListedEdges::Built(graph, cleaning) => graph.num_edges() == 0 && cleaning.self_loops == 0,
+            ListedEdges::Bucketed(edges) => span(edges) == 0,
         }
     }
 
@@ -94,6 +97,7 @@ impl ListedEdges {
     pub fn into_graph(self, num_nodes: usize) -> Result<(Graph, Cleaning)> {
         let (pieces, weights) = match self {
             ListedEdges::Built(graph, cleaning) => return Ok((graph.with_nodes(num_nodes), cleaning)),
+            ListedEdges::Bucketed(edges) => return build(num_nodes, edges),
             ListedEdges::Pieces(pieces, weights) => (pieces, weights),
         };
         let weighted = !weights.is_empty();
@@ -118,7 +122,7 @@ impl ListedEdges {
 const SAMPLE: usize = 1000;
 
 /// Reads an edge list.
-pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
+pub(crate) fn read(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> Result<EdgeList> {
     let text = TextTable::open(path)?;
     let nothing = || Error::file(path, "no edges; expected lines of two ids");
     let first = text.head.first().ok_or_else(nothing)?;
@@ -152,7 +156,7 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns) -> Result<EdgeList> {
         first_ids.and_then(|ids| ids.get(column)).is_some_and(|id| whole_number(id.as_bytes()).is_some())
     };
     let mut list = match end(layout.source) && end(layout.target) && layout.graph.is_none() {
-        true => read_integers(&text, &layout, skip)?,
+        true => read_integers(&text, &layout, skip, spill)?,
         false => None,
     };
     if list.is_none() {
@@ -266,12 +270,17 @@ fn merged(names: Vec<SeenNames>) -> (Texts, Vec<Vec<u32>>) {
 }
 
 /// Reads ids that are small integers, which are their own numbers. `None` if some are not.
-fn read_integers(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<Option<EdgeList>> {
+fn read_integers(
+    text: &TextTable,
+    layout: &EdgeLayout,
+    skip: usize,
+    spill: Option<&Spill>,
+) -> Result<Option<EdgeList>> {
     let other = AtomicBool::new(false);
     let weighted = layout.is_weighted();
     let read = text.blocks(
         skip,
-        || Edges::new(weighted),
+        || Edges::spilling(weighted, spill),
         |edges, block| {
             let all = integers(edges, block, layout, text)?;
             all.ok_or_else(|| {
@@ -289,6 +298,9 @@ fn read_integers(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<O
     if span(&edges) > 4 * num_edges + (1 << 20) {
         // A table of all numbers up to the largest would be mostly holes.
         return Ok(None);
+    }
+    if spill.is_some() {
+        return Ok(Some(EdgeList { edges: ListedEdges::Bucketed(edges), notes, ..EdgeList::default() }));
     }
     let (graph, cleaning, mentioned) = build_mentioned(edges)?;
     let ids = Ids::from_integers(mentioned.into_iter().map(i64::from).collect());
@@ -641,7 +653,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("edges.txt");
         std::fs::write(&path, content).unwrap();
-        read(&path, columns)
+        read(&path, columns, None)
     }
 
     fn list(content: &str) -> EdgeList {
@@ -653,6 +665,7 @@ mod tests {
         let mut edges: Vec<[u32; 2]> = match &list.edges {
             ListedEdges::Pieces(pieces, _) => pieces.concat().iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect(),
             ListedEdges::Built(graph, _) => graph.edges().collect(),
+            ListedEdges::Bucketed(_) => unreachable!("nothing is spilled"),
         };
         edges.retain(|[a, b]| a != b);
         edges.sort_unstable();
@@ -670,6 +683,7 @@ mod tests {
                     Vec::new()
                 }
             }
+            ListedEdges::Bucketed(_) => unreachable!("nothing is spilled"),
         }
     }
 

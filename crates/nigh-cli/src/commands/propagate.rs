@@ -1,0 +1,73 @@
+//! `nigh propagate`: `Ã^K E` of a graph of any size.
+
+use super::{check_writable, create_parents, load, print_notes};
+use crate::cli::{Propagate, PropagationOptions};
+use crate::progress::Activity;
+use anyhow::Result;
+use nigh::experiment::Peak;
+use nigh::panels::{PanelSource, Propagation};
+use nigh::plan::{PropagationEstimate, Workload, too_little};
+use nigh::trained::RowWriter;
+use nigh::{Error, Memory, Operator, Purpose, Seeds, SignalScale};
+use std::path::Path;
+
+pub fn run(options: &Propagate, quiet: bool) -> Result<()> {
+    let PropagationOptions { signal_dim: dim, hops, hop_storage: storage, memory } = options.of;
+    check_counts(&options.of)?;
+    RowWriter::check_name(&options.out)?;
+    check_writable(&options.out)?;
+    let dataset = load(&options.data, quiet)?;
+    let [sample] = &dataset.samples[..] else {
+        return Err(Error::SeveralGraphs { count: dataset.samples.len() }.into());
+    };
+    let graph = &sample.graph;
+    let workload = Workload { storage, id_bytes: sample.ids.num_bytes(), ..Workload::of_graph(graph, dim, hops) };
+    let estimate = within(&workload, memory)?;
+    print_notes(&[described(&estimate)], quiet || memory.is_none());
+    let stream = Seeds::new(options.seed).stream(Purpose::Signal, &[0]);
+    let factor = SignalScale::InverseSqrt.factor(dim);
+    let source = PanelSource::Signal { signal: options.signal, stream, dim, factor };
+    let operator = Operator::symmetric(graph.clone());
+    let propagation = Propagation { operator, hops, storage, source, addresses: None };
+    create_parents(&options.out)?;
+    let working = Activity::uncounted(format!("propagating over {}", dataset.name), quiet);
+    let mut writer = RowWriter::create(&options.out, sample.ids.clone(), dim)?;
+    propagation.for_each_rows(&estimate.plan(folder_of(&options.out)), &mut |_, rows| writer.rows(rows))?;
+    let files = writer.finish()?;
+    drop(working);
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let peak =
+        Peak::so_far().bytes().map_or(String::new(), |peak| format!("; peak memory {}", Memory::new(peak as usize)));
+    print_notes(&[format!("{} nodes, {dim} numbers each: {}{peak}", graph.num_nodes(), files.join(", "))], quiet);
+    Ok(())
+}
+
+/// The folder of a file.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+pub fn check_counts(options: &PropagationOptions) -> Result<()> {
+    for (name, value, most) in [("signal-dim", options.signal_dim, 1 << 16), ("hops", options.hops, 64)] {
+        if !(1..=most).contains(&value) {
+            return Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")).into());
+        }
+    }
+    Ok(())
+}
+
+/// How a propagation is done within a limit.
+pub fn within(workload: &Workload, memory: Option<Memory>) -> Result<PropagationEstimate> {
+    let remedy = match workload.mapped {
+        true => "--hop-storage float16 halves the panels",
+        false => {
+            "a graph file (`nigh data convert`) lets edges stay on disk, and --hop-storage float16 halves the panels"
+        }
+    };
+    workload.propagation(memory).map_err(|least| too_little(memory.unwrap_or(least), least, remedy).into())
+}
+
+pub fn described(estimate: &PropagationEstimate) -> String {
+    let total = Memory::new(estimate.total());
+    format!("{}, {} columns at a time; about {total} of memory", estimate.way.describe(), estimate.panel_width)
+}

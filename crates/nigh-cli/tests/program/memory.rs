@@ -1,0 +1,122 @@
+//! Graphs beyond memory: `propagate`, `embed --memory` and `estimate`. Every plan gives the same bytes and keeps to its limit.
+
+use crate::sample_graphs as graphs;
+use crate::test_folder::TestFolder;
+
+const TRAIN: &str = "--epochs 10 --repeats 1 -q --out model";
+
+/// The peak that a run printed, in bytes.
+fn peak(stderr: &str) -> f64 {
+    let text = stderr.split("peak memory ").nth(1).expect("a peak").trim();
+    let (number, unit) = text.split_once(' ').expect("a number and a unit");
+    let size = match unit.trim() {
+        "MiB" => 1048576.0,
+        "GiB" => 1073741824.0,
+        other => panic!("{other}"),
+    };
+    number.parse::<f64>().expect("a number") * size
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn every_plan_has_the_same_bytes_and_keeps_to_its_memory() {
+    let folder = TestFolder::new();
+    folder.nigh("data convert ppa-sized -q --out graph.nigh").ok();
+    let mut expected = None;
+    for (limit, way) in [
+        (760_000_000.0, "in memory, 64 columns"),
+        (590_000_000.0, "in panels of columns, edges in memory, 32 columns"),
+        (300_000_000.0, "out of core"),
+        (260_000_000.0, "8 columns"),
+    ] {
+        let answer = folder.nigh(&format!("propagate graph.nigh --signal-dim 64 --out x.npy --memory {limit}"));
+        assert!(answer.code == Some(0) && answer.stderr.contains(way), "{limit}: {}", answer.stderr);
+        let peak = peak(&answer.stderr);
+        assert!(peak <= 1.1 * limit, "{way}: {peak} of {limit}");
+        let bytes = folder.read("x.npy");
+        assert!(*expected.get_or_insert_with(|| bytes.clone()) == bytes, "{way}: other bytes");
+    }
+    folder.refuses(
+        "propagate graph.nigh --signal-dim 64 --out x.npy --memory 100MiB",
+        2,
+        &["`memory` is 100 MiB", "takes", "MiB at least", "--hop-storage float16"],
+    );
+}
+
+#[test]
+fn vectors_within_a_limit_are_those_without() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
+    folder.nigh("data convert edges.txt -q --out graph.nigh").ok();
+    for (model, settings) in [
+        ("smp-linear", ""),
+        ("smp-signal", "--refresh resampled"),
+        ("smp-mlp", "--signal-dim 40 --hop-storage float16"),
+    ] {
+        folder.nigh(&format!("train edges.txt --model {model} {settings} {TRAIN}")).ok();
+        folder.nigh("embed model edges.txt -q --out a.npy").ok();
+        for graph in ["edges.txt", "graph.nigh"] {
+            let answer = folder.nigh(&format!("embed model {graph} --out b.npy --memory 1GiB"));
+            assert!(answer.code == Some(0) && answer.stderr.contains("in memory"), "{}", answer.stderr);
+            assert_eq!(folder.read("a.npy"), folder.read("b.npy"), "{model} {graph}");
+            assert_eq!(folder.read("a.npy.ids.txt"), folder.read("b.npy.ids.txt"), "{model} {graph}");
+        }
+        std::fs::remove_dir_all(folder.path("model")).unwrap();
+    }
+}
+
+#[test]
+fn rows_of_parquet_are_those_of_npy() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges().replace('1', "x"))]);
+    folder.nigh("propagate edges.txt -q --out a.parquet").ok();
+    folder.nigh("propagate edges.txt -q --out a.npy --seed 1 --memory 1GiB").ok();
+    let file = nigh::formats::columnar::Columnar::open(&folder.path("a.parquet")).unwrap();
+    assert_eq!(file.names()[..3], ["id", "h0", "h1"]);
+    let array = nigh::formats::npy::open(&folder.path("a.npy")).unwrap();
+    let (rows, values) = (array.shape()[0], array.floats().unwrap());
+    let nigh::formats::columnar::Batch { columns, .. } = file.batches(&[0, 32]).unwrap().next().unwrap().unwrap();
+    let nigh::formats::columnar::ColumnValues::Texts(ids) = &columns[0] else { panic!("names") };
+    assert_eq!(ids.iter().collect::<Vec<_>>(), folder.text("a.npy.ids.txt").lines().collect::<Vec<_>>());
+    let last = (0..rows).map(|row| values[32 * row + 31]).collect();
+    assert_eq!(columns[1], nigh::formats::columnar::ColumnValues::Numbers(last));
+}
+
+#[test]
+fn what_a_run_takes_is_told_before_it_is_started() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
+    let large = "estimate --nodes 50000000 --edges 1000000000";
+    let found = folder.nigh(&format!("{large} --memory 8GiB --json")).json();
+    assert_eq!(found["propagation"]["way"], "out-of-core");
+    assert_eq!(
+        (&found["propagation"]["panel_width"], &found["graph_file_bytes"]),
+        (&16.into(), &8_400_000_008u64.into())
+    );
+    assert!(found["propagation"]["memory_bytes"].as_f64().unwrap() <= 8.0 * 1073741824.0);
+    assert_eq!(found["propagation"]["disk_bytes"], 6_400_000_000u64);
+    assert!(found["propagation"]["seconds"].as_f64().unwrap() > 1.0);
+    assert_eq!(found["training_in_memory"]["fits"], false);
+    let text = folder.nigh(&format!("{large} --memory 8GiB")).ok();
+    for words in ["50000000 nodes, 1000000000 edges", "panels of Ã^K E", "out of core", "16 columns", "measured here"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    folder.nigh("data convert edges.txt -q --out graph.nigh").ok();
+    let counts = |graph: &str| folder.nigh(&format!("estimate {graph} --json")).json()["num_edges"].clone();
+    assert_eq!(counts("graph.nigh"), counts("edges.txt"));
+    folder.refuses(&format!("{large} --memory 1GiB"), 2, &["this run takes", "at least"]);
+    folder.refuses("estimate --nodes 5", 2, &["--edges"]);
+    folder.refuses("estimate", 2, &["GRAPH"]);
+}
+
+#[test]
+fn a_training_that_would_not_fit_is_refused_with_what_it_takes() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
+    folder.refuses("train edges.txt --memory 1MiB", 2, &["this run takes", "buffers", "--pairs-per-epoch"]);
+    folder.refuses("train edges.txt --memory lots", 2, &["such as 8GiB"]);
+    let result =
+        folder.nigh("train edges.txt --memory 1GiB --model smp-linear --epochs 5 --repeats 1 --json -q").json();
+    assert!(result["peak_rss_bytes"].as_f64().is_none_or(|peak| peak < 1.1 * 1073741824.0));
+    for command in ["predict model edges.txt --pairs edges.txt", "certify edges.txt"] {
+        folder.nigh(&format!("train edges.txt --model smp-linear {TRAIN}"));
+        folder.refuses(&format!("{command} --memory 1MiB"), 2, &["this run takes"]);
+    }
+}

@@ -1,0 +1,436 @@
+//! The graph file, `*.nigh`: compressed sparse rows and the names of nodes, mapped into memory and not read.
+//!
+//! Sections of [`nigh_formats::sections`]: `neighbours` (u32, sorted within a row), `offsets` (u64, one more than there are
+//! nodes), `weights` (f32, beside the neighbours) if edges have any, and names of nodes that are not their numbers: `ids` (i64), or
+//! `names` (UTF-8, back to back) with `name-bounds` (u64, one more than there are nodes).
+
+use super::own::edge_list::{EdgeList, ListedEdges, WeightColumn};
+use super::own::{direction, graph_file};
+use super::{Dataset, Ids, InputFiles, cleaning_notes};
+use crate::error::{Error, Result};
+use crate::graph::{Cleaning, Edges, Graph, Mentioned, RowBlock, Spill, build_in_pieces};
+use crate::memory::Memory;
+use nigh_formats::atomic::unnamed_file;
+use nigh_formats::sections::{SectionWriter, Sections, bytes_of};
+use nigh_formats::{Format, Texts};
+use std::fs::File;
+use std::io::{BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A graph file whose header was read, and nothing else.
+#[derive(Debug, Clone)]
+pub struct GraphStore {
+    sections: Sections,
+    graph: Graph,
+}
+
+/// What a conversion wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// `N`.
+    pub num_nodes: usize,
+    /// `M`.
+    pub num_edges: usize,
+    /// Of the file.
+    pub num_bytes: u64,
+    /// What was dropped and merged.
+    pub cleaning: Cleaning,
+}
+
+impl GraphStore {
+    /// Whether a file is one of these, by its first bytes.
+    pub fn is_store(path: &Path) -> bool {
+        path.is_file() && Format::of(path).is_ok_and(|format| format == Format::Sections)
+    }
+
+    /// Opens a graph file in milliseconds, whatever its size: checks the header and the lengths of the arrays. The file must not
+    /// change while it is in use.
+    pub fn open(path: &Path) -> Result<GraphStore> {
+        let sections = Sections::open(path)?;
+        let missing = |name: &str| Error::file(path, format!("has no section `{name}`; it holds no graph"));
+        let offsets = sections.get::<usize>("offsets")?.ok_or_else(|| missing("offsets"))?;
+        let neighbours = sections.get::<u32>("neighbours")?.ok_or_else(|| missing("neighbours"))?;
+        let weights = sections.get::<f32>("weights")?;
+        let ends = neighbours.len();
+        if offsets.first() != Some(&0) || offsets.last() != Some(&ends) || offsets.len() > u32::MAX as usize {
+            return Err(Error::file(path, format!("has {} offsets that do not fit {ends} neighbours", offsets.len())));
+        }
+        if weights.as_ref().is_some_and(|weights| weights.len() != ends) {
+            return Err(Error::file(path, format!("has {ends} neighbours, but not as many weights")));
+        }
+        Ok(GraphStore { graph: Graph::from_mapped(offsets, neighbours, weights), sections })
+    }
+
+    /// Reads all of the file and checks it: the checksum of each section, ascending rows, neighbours that exist, edges that are listed
+    /// at both ends. Whoever loads a graph to use it does this first; it takes about as long as reading the file.
+    pub fn verify(&self) -> Result<()> {
+        self.sections.verify()?;
+        self.graph.verify().map_err(|problem| Error::file(self.sections.path(), problem))
+    }
+
+    /// The graph, which stays in the file.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The size of the file.
+    pub fn num_bytes(&self) -> usize {
+        self.sections.num_bytes()
+    }
+
+    /// Bytes of the names of the nodes in memory.
+    pub fn num_id_bytes(&self) -> Result<usize> {
+        let lengths =
+            ["ids", "names", "name-bounds"].map(|name| Ok(self.sections.get::<u8>(name)?.map_or(0, |all| all.len())));
+        lengths.into_iter().sum()
+    }
+
+    /// The names of the nodes.
+    pub fn ids(&self) -> Result<Ids> {
+        let (path, n) = (self.sections.path(), self.graph.num_nodes());
+        let wrong = |count: usize| Error::file(path, format!("has {n} nodes, but {count} names of nodes"));
+        if let Some(ids) = self.sections.get::<i64>("ids")? {
+            return if ids.len() == n { Ok(Ids::Integers(ids.to_vec())) } else { Err(wrong(ids.len())) };
+        }
+        let (bounds, text) = (self.sections.get::<u64>("name-bounds")?, self.sections.get::<u8>("names")?);
+        let (Some(bounds), Some(text)) = (bounds, text) else { return Ok(Ids::Numbers(n)) };
+        if bounds.len() != n + 1 {
+            return Err(wrong(bounds.len().saturating_sub(1)));
+        }
+        let mut names = Texts::default();
+        for (node, pair) in bounds.windows(2).enumerate() {
+            let name = text.get(pair[0] as usize..pair[1] as usize).and_then(|name| std::str::from_utf8(name).ok());
+            names.push(name.ok_or_else(|| Error::file(path, format!("the name of node {node} is no text")))?);
+        }
+        Ok(Ids::Names(names))
+    }
+
+    /// As one of the formats of edges, checked.
+    pub(super) fn into_list(self, weight: &WeightColumn) -> Result<EdgeList> {
+        if *weight != WeightColumn::Auto {
+            let problem = "is a graph file, whose weights were chosen when it was written; write it again with others";
+            return Err(Error::file(self.sections.path(), problem));
+        }
+        self.verify()?;
+        let (ids, edges) = (self.ids()?, ListedEdges::Built(self.graph, Cleaning::default()));
+        Ok(EdgeList { ids, edges, ordered: true, directed: Some(false), ..EdgeList::default() })
+    }
+}
+
+impl Dataset {
+    /// Writes the only graph and the names of its nodes as a graph file, which appears when it is complete.
+    pub fn store(&self, path: &Path) -> Result<Stored> {
+        let [sample] = &self.samples[..] else { return Err(Error::SeveralGraphs { count: self.samples.len() }) };
+        store(path, &sample.graph, &sample.ids, self.cleaning.unwrap_or_default())
+    }
+
+    /// Writes a file of edges in any format as a graph file. Edges between integers wait in a file without a name beside it, where they
+    /// exceed the memory; for all else the graph is built in memory. Returns what was written, and notes on what was read.
+    pub fn convert(path: &Path, input: &InputFiles, out: &Path, memory: Memory) -> Result<(Stored, Vec<String>)> {
+        let (spill, share) = limits(out, memory)?;
+        convert(path, input, out, &spill, share)
+    }
+}
+
+/// Where edges wait, and the memory for rows that are built: a third for edges that are read, a third for rows, the rest for what
+/// holds them together.
+fn limits(out: &Path, memory: Memory) -> Result<(Spill, usize)> {
+    if memory.bytes() < LEAST_MEMORY {
+        let least = Memory::new(LEAST_MEMORY);
+        return Err(Error::setting("memory", memory, format!("a graph file takes {least} at least")));
+    }
+    let folder = out.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let share = memory.bytes() / 3;
+    Ok((Spill { folder: folder.to_path_buf(), bytes: share / rayon::current_num_threads() }, share))
+}
+
+/// Writes edges that threads make, task by task, as a graph file. It depends on the edges alone, not on their order.
+pub(super) fn store_edges<I: Iterator<Item = [u32; 2]>>(
+    out: &Path,
+    memory: Memory,
+    num_tasks: u64,
+    edges_of: impl Fn(u64) -> I + Sync,
+) -> Result<Stored> {
+    let (spill, share) = limits(out, memory)?;
+    let next = AtomicU64::new(0);
+    let edges = rayon::broadcast(|_| {
+        let mut edges = Edges::spilling(false, Some(&spill));
+        let task = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&task| task < num_tasks);
+        std::iter::from_fn(task).flat_map(&edges_of).for_each(|edge| edges.push(edge));
+        edges
+    });
+    store_bucketed(edges, out, &spill, share)
+}
+
+fn store_bucketed(edges: Vec<Edges>, out: &Path, spill: &Spill, memory: usize) -> Result<Stored> {
+    let mut writer = StoreWriter::create(out, &spill.folder)?;
+    let (mentioned, cleaning) = build_in_pieces(edges, memory, |block| writer.rows(&block))?;
+    writer.finish(&mentioned, cleaning)
+}
+
+fn convert(path: &Path, input: &InputFiles, out: &Path, spill: &Spill, memory: usize) -> Result<(Stored, Vec<String>)> {
+    if input.nodes.is_none() && path.exists() {
+        let list = graph_file::read(path, &input.edge_columns, Some(spill))?.list;
+        if let ListedEdges::Bucketed(edges) = list.edges {
+            let stored = store_bucketed(edges, out, spill, memory)?;
+            let mut notes = list.notes;
+            notes.extend(cleaning_notes(stored.cleaning));
+            notes.extend(direction(stored.cleaning, stored.num_edges, None));
+            return Ok((stored, notes));
+        }
+    }
+    let dataset = Dataset::from_files(path, input)?;
+    let stored = dataset.store(out)?;
+    Ok((stored, dataset.notes))
+}
+
+/// Less would spill every few edges.
+const LEAST_MEMORY: usize = 64 << 20;
+
+fn store(path: &Path, graph: &Graph, ids: &Ids, cleaning: Cleaning) -> Result<Stored> {
+    let (offsets, neighbours, weights) = graph.parts();
+    let mut writer = SectionWriter::create(path)?;
+    writer.section("neighbours")?;
+    neighbours.chunks(CHUNK).try_for_each(|chunk| writer.write(chunk))?;
+    if let Some(weights) = weights {
+        writer.section("weights")?;
+        weights.chunks(CHUNK).try_for_each(|chunk| writer.write(chunk))?;
+    }
+    writer.section("offsets")?;
+    offsets.chunks(CHUNK).try_for_each(|chunk| writer.write(chunk))?;
+    match ids {
+        Ids::Numbers(_) => {}
+        Ids::Integers(numbers) => {
+            writer.section("ids")?;
+            writer.write(numbers)?;
+        }
+        Ids::Names(names) => {
+            writer.section("names")?;
+            let mut bounds = vec![0u64];
+            for name in names.iter() {
+                writer.write(name.as_bytes())?;
+                bounds.push(bounds[bounds.len() - 1] + name.len() as u64);
+            }
+            writer.section("name-bounds")?;
+            writer.write(&bounds)?;
+        }
+    }
+    finish(writer, path, cleaning, graph.num_nodes(), graph.num_edges())
+}
+
+/// Numbers that are written at once.
+const CHUNK: usize = 1 << 20;
+
+fn finish(
+    writer: SectionWriter,
+    path: &Path,
+    cleaning: Cleaning,
+    num_nodes: usize,
+    num_edges: usize,
+) -> Result<Stored> {
+    writer.finish()?;
+    let num_bytes = path.metadata().map_err(Error::io(path))?.len();
+    Ok(Stored { num_nodes, num_edges, num_bytes, cleaning })
+}
+
+/// A graph file that is written row by row.
+struct StoreWriter {
+    path: PathBuf,
+    folder: PathBuf,
+    sections: SectionWriter,
+    lengths: Vec<u32>,
+    /// They have a section of their own, and wait for it without a name.
+    weights: Option<File>,
+    num_entries: usize,
+}
+
+impl StoreWriter {
+    fn create(path: &Path, folder: &Path) -> Result<StoreWriter> {
+        let mut sections = SectionWriter::create(path)?;
+        sections.section("neighbours")?;
+        let (path, folder) = (path.to_path_buf(), folder.to_path_buf());
+        Ok(StoreWriter { path, folder, sections, lengths: Vec::new(), weights: None, num_entries: 0 })
+    }
+
+    fn rows(&mut self, block: &RowBlock) -> Result<()> {
+        self.lengths.extend(&block.lengths);
+        self.num_entries += block.neighbours.len();
+        self.sections.write(&block.neighbours)?;
+        if !block.weights.is_empty() {
+            if self.weights.is_none() {
+                self.weights = Some(unnamed_file(&self.folder).map_err(Error::io(&self.folder))?);
+            }
+            let file = self.weights.as_mut().expect("it was created");
+            file.write_all(bytes_of(&block.weights)).map_err(Error::io(&self.folder))?;
+        }
+        Ok(())
+    }
+
+    fn finish(self, mentioned: &Mentioned, cleaning: Cleaning) -> Result<Stored> {
+        let StoreWriter { path, folder, mut sections, lengths, weights, num_entries } = self;
+        if num_entries == 0 {
+            return Err(Error::file(&path, "no edge between two different nodes; message passing needs some"));
+        }
+        if let Some(mut weights) = weights {
+            weights.seek(SeekFrom::Start(0)).map_err(Error::io(&folder))?;
+            sections.section("weights")?;
+            sections.copy(&mut BufReader::new(weights))?;
+        }
+        sections.section("offsets")?;
+        let mut end = 0u64;
+        sections.write(&[end])?;
+        for lengths in lengths.chunks(CHUNK) {
+            let ends = lengths.iter().map(|&length| {
+                end += u64::from(length);
+                end
+            });
+            sections.write(&ends.collect::<Vec<u64>>())?;
+        }
+        if !mentioned.is_counted() {
+            sections.section("ids")?;
+            let mut ids = mentioned.iter().peekable();
+            while ids.peek().is_some() {
+                sections.write(&ids.by_ref().take(CHUNK).collect::<Vec<i64>>())?;
+            }
+        }
+        finish(sections, &path, cleaning, mentioned.len(), num_entries / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seeds::{Purpose, Seeds};
+    use nigh_formats::records::{RecordColumn, Records};
+
+    fn loaded(path: &Path) -> Dataset {
+        Dataset::from_files(path, &InputFiles::default()).unwrap()
+    }
+
+    fn same(a: &Dataset, b: &Dataset) -> bool {
+        a.samples[0].graph.digest() == b.samples[0].graph.digest() && a.samples[0].ids == b.samples[0].ids
+    }
+
+    #[test]
+    fn a_stored_graph_is_the_same_graph() {
+        let folder = tempfile::tempdir().unwrap();
+        let (text, out) = (folder.path().join("x.csv"), folder.path().join("x.nigh"));
+        for content in
+            ["0,1\n1,2\n2,0\n", "7,-3\n-3,12\n", "a,b\nb,\"c, d\"\n", "source,target,weight\na,b,0.5\nb,c,2\n"]
+        {
+            std::fs::write(&text, content).unwrap();
+            let dataset = loaded(&text);
+            let stored = dataset.store(&out).unwrap();
+            assert_eq!((stored.num_nodes, stored.num_edges), (dataset.num_nodes(), dataset.num_edges()));
+            assert!(same(&loaded(&out), &dataset), "{content}");
+            assert!(loaded(&out).samples[0].graph.is_mapped() && loaded(&out).notes.is_empty());
+        }
+        let lonely = Dataset::from_graph("x", Graph::from_edges(5, &[[1, 2]]).unwrap().0);
+        lonely.store(&out).unwrap();
+        assert!(same(&loaded(&out), &lonely), "nodes without edges stay");
+    }
+
+    /// Repetitions, self loops and holes in the numbers of nodes, over several buckets.
+    fn edges(seed: u64, holes: bool) -> Vec<[u32; 2]> {
+        let mut rng = Seeds::new(seed).rng(Purpose::Generate, &[]);
+        let end = |at: usize| if holes { 3 * at as u32 + 5 } else { at as u32 };
+        (0..30_000).map(|_| [end(rng.below(12_000)), end(rng.below(12_000) / (1 + rng.below(50)))]).collect()
+    }
+
+    #[test]
+    fn edges_that_waited_in_a_file_give_the_graph_of_those_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let (text, parquet) = (folder.path().join("x.csv"), folder.path().join("x.parquet"));
+        let out = folder.path().join("x.nigh");
+        for (holes, weighted) in [(false, false), (true, false), (false, true), (true, true)] {
+            let edges = edges(1, holes);
+            let weight = |at: usize| (1 + at % 7) as f32 / 4.0;
+            let row = |(at, [a, b]): (usize, &[u32; 2])| match weighted {
+                true => format!("{a},{b},{}\n", weight(at)),
+                false => format!("{a},{b}\n"),
+            };
+            let header = if weighted { "source,target,weight\n" } else { "source,target\n" };
+            std::fs::write(&text, header.to_string() + &edges.iter().enumerate().map(row).collect::<String>()).unwrap();
+            let end = |end: usize| RecordColumn::from_integers(edges.iter().map(move |edge| i64::from(edge[end])));
+            let mut records = Records::default().with("source", end(0)).with("target", end(1));
+            if weighted {
+                let weights = (0..edges.len()).map(weight).collect();
+                records = records.with("weight", RecordColumn::Numbers(weights));
+            }
+            records.write(&parquet).unwrap();
+            for (path, bytes) in [(&text, 100_000), (&parquet, 100_000), (&text, 1 << 30)] {
+                let spill = Spill { folder: folder.path().to_path_buf(), bytes };
+                let (stored, notes) = convert(path, &InputFiles::default(), &out, &spill, 50_000).unwrap();
+                let expected = loaded(path);
+                assert!(same(&loaded(&out), &expected), "{path:?} {holes} {weighted}");
+                assert_eq!(Some(stored.cleaning), expected.cleaning);
+                assert_eq!(notes, expected.notes);
+                assert_eq!(stored.num_bytes, out.metadata().unwrap().len());
+            }
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left");
+    }
+
+    #[test]
+    fn what_has_no_numbers_is_converted_as_well() {
+        let folder = tempfile::tempdir().unwrap();
+        let (text, out) = (folder.path().join("x.csv"), folder.path().join("x.nigh"));
+        let memory = Memory::new(LEAST_MEMORY);
+        for content in ["a,b\nb,c\n", "5000000000,1\n1,-7\n", "1,2\n2,x\n", "0,2000000000\n"] {
+            std::fs::write(&text, content).unwrap();
+            Dataset::convert(&text, &InputFiles::default(), &out, memory).unwrap();
+            assert!(same(&loaded(&out), &loaded(&text)), "{content}");
+        }
+        std::fs::write(&text, "1,1\n2,2\n").unwrap();
+        std::fs::remove_file(&out).unwrap();
+        let error = Dataset::convert(&text, &InputFiles::default(), &out, memory).unwrap_err().to_string();
+        assert!(error.contains("no edge between two different nodes"), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half-written stays behind");
+        let error =
+            Dataset::convert(&text, &InputFiles::default(), &out, Memory::new(1 << 20)).unwrap_err().to_string();
+        assert!(error.contains("64 MiB at least"), "{error}");
+    }
+
+    #[test]
+    fn files_that_lie_are_opened_at_most_and_never_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.nigh");
+        let problem = |offsets: &[u64], neighbours: &[u32], weights: Option<&[f32]>, ids: &[i64]| {
+            let mut writer = SectionWriter::create(&path).unwrap();
+            writer.section("offsets").unwrap();
+            writer.write(offsets).unwrap();
+            writer.section("neighbours").unwrap();
+            writer.write(neighbours).unwrap();
+            if let Some(weights) = weights {
+                writer.section("weights").unwrap();
+                writer.write(weights).unwrap();
+            }
+            if !ids.is_empty() {
+                writer.section("ids").unwrap();
+                writer.write(ids).unwrap();
+            }
+            writer.finish().unwrap();
+            let read = Dataset::from_files(&path, &InputFiles::default());
+            read.err().map_or(String::new(), |error| error.to_string())
+        };
+        assert_eq!(problem(&[0, 1, 2], &[1, 0], None, &[]), "");
+        for (offsets, neighbours, expected) in [
+            (&[0u64, 1][..], &[1u32, 0][..], "do not fit 2 neighbours"),
+            (&[], &[], "do not fit 0 neighbours"),
+            (&[0], &[], "no edge"),
+            (&[0, 3, 2], &[1, 0], "do not ascend"),
+            (&[0, 1, 2], &[1, 2], "exceed the 2 nodes"),
+            (&[0, 1, 2], &[1, 1], "a link to 1"),
+            (&[0, 2, 2], &[1, 1], "do not ascend"),
+            (&[0, 1, 1, 2], &[1, 1], "at one of its ends"),
+        ] {
+            let found = problem(offsets, neighbours, None, &[]);
+            assert!(found.contains(expected), "{found}");
+        }
+        assert!(problem(&[0, 1, 2], &[1, 0], Some(&[1.0]), &[]).contains("not as many weights"));
+        assert!(problem(&[0, 1, 2], &[1, 0], Some(&[1.0, 2.0]), &[]).contains("at one of its ends"));
+        assert!(problem(&[0, 1, 2], &[1, 0], Some(&[-1.0, -1.0]), &[]).contains("of weight -1"));
+        assert!(problem(&[0, 1, 2], &[1, 0], None, &[4]).contains("but 1 names of nodes"));
+    }
+}

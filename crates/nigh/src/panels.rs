@@ -1,0 +1,420 @@
+//! `Ã^K E` in panels of columns, for graphs whose representations do not fit into memory.
+//!
+//! An entry of `E` is a function of its node and its column, and no hop mixes columns: a panel of columns needs no other. Two
+//! panels are in memory at a time, the edges pass by from the mapped file, and the result leaves row by row. A row is
+//! summed in the order of its neighbours whatever the panel, so the bits are those of `Ã^K E` in one piece.
+
+use crate::error::{Error, Result};
+use crate::graph::{HopOf, Operator, PanelEntry, hop_rows, whole_vectors};
+use crate::linalg::Matrix;
+use crate::linalg::aligned::AlignedVec;
+use crate::linalg::half::{Half, Storage, scale_of};
+use crate::seeds::Stream;
+use crate::source::Signal;
+use nigh_formats::atomic::{PartialFile, unnamed_file};
+use nigh_formats::npy;
+use nigh_formats::sections::{bytes_of, bytes_of_mut};
+use rayon::prelude::*;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The matrix that is propagated. Any part of it can be computed anywhere.
+#[derive(Debug, Clone, Copy)]
+pub enum PanelSource {
+    /// `E`.
+    Signal {
+        /// The distribution of an entry.
+        signal: Signal,
+        /// Where entries are drawn: `seeds.stream(Purpose::Signal, &[graph])`.
+        stream: Stream,
+        /// `d`.
+        dim: usize,
+        /// Multiplies every entry.
+        factor: f32,
+    },
+    /// A column of ones: the constant feature of a graph without features.
+    Ones,
+}
+
+/// `Ã^K X`, to be computed panel by panel.
+#[derive(Debug, Clone)]
+pub struct Propagation {
+    /// `Ã`.
+    pub operator: Operator,
+    /// `K`.
+    pub hops: usize,
+    /// How rows are stored between hops.
+    pub storage: Storage,
+    /// `X`.
+    pub source: PanelSource,
+    /// The number by which each node is known, if it is not its own.
+    pub addresses: Option<Arc<[u32]>>,
+}
+
+/// How a propagation keeps to its memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PanelPlan {
+    /// Columns of a panel.
+    pub width: usize,
+    /// Whether edges that were used are given back to the system, to be read from the graph file again in the next hop.
+    pub releases: bool,
+    /// Where panels wait for each other, in a file without a name.
+    pub folder: PathBuf,
+}
+
+/// Rows that are started, merged and handed on at a time: some megabytes.
+fn rows_at_a_time(cols: usize) -> usize {
+    ((4 << 20) / cols.max(1)).clamp(1 << 8, 1 << 16)
+}
+
+impl Propagation {
+    /// The number of columns.
+    pub fn cols(&self) -> usize {
+        match self.source {
+            PanelSource::Signal { dim, .. } => dim,
+            PanelSource::Ones => 1,
+        }
+    }
+
+    fn num_nodes(&self) -> usize {
+        self.operator.graph().num_nodes()
+    }
+
+    /// Hands over all rows of `Ã^K X` in order, some at a time: the first of them, and a matrix.
+    pub fn for_each_rows(&self, plan: &PanelPlan, take: &mut dyn FnMut(usize, &Matrix) -> Result<()>) -> Result<()> {
+        match self.scale() {
+            Some(scale) if self.panels::<Half>(plan, scale, take)? => Ok(()),
+            _ => self.panels::<f32>(plan, 1.0, take).map(|_| ()),
+        }
+    }
+
+    /// Writes some columns of `Ã^K X` as a NumPy array, which appears when it is complete. Returns whether half precision, if it
+    /// was asked for, had room for all entries; if not, nothing was written, and all columns have to be computed in single precision.
+    ///
+    /// ```
+    /// use nigh::panels::{PanelSource, Propagation};
+    /// use nigh::{Graph, Operator, Purpose, Seeds, Signal, Storage};
+    ///
+    /// let (graph, _) = Graph::from_edges(3, &[[0, 1], [1, 2]])?;
+    /// let stream = Seeds::new(1).stream(Purpose::Signal, &[0]);
+    /// let source = PanelSource::Signal { signal: Signal::Gaussian, stream, dim: 32, factor: 1.0 };
+    /// let operator = Operator::symmetric(graph.into());
+    /// let propagation = Propagation { operator, hops: 2, storage: Storage::Single, source, addresses: None };
+    /// let path = std::env::temp_dir().join(format!("nigh-panel-{}.npy", std::process::id()));
+    /// assert!(propagation.write_columns(16..32, &path)?);
+    /// # std::fs::remove_file(path).unwrap();
+    /// # Ok::<(), nigh::Error>(())
+    /// ```
+    pub fn write_columns(&self, columns: Range<usize>, path: &Path) -> Result<bool> {
+        let scale = self.scale();
+        if self.storage == Storage::Half && scale.is_none() {
+            return Ok(false);
+        }
+        let mut file = PartialFile::create(path).map_err(Error::io(path))?;
+        let mut out = BufWriter::with_capacity(1 << 20, file.file());
+        npy::write_header::<f32>(&mut out, &[self.num_nodes(), columns.len()]).map_err(Error::io(path))?;
+        let mut take = |_: usize, rows: &Matrix| out.write_all(bytes_of(rows.data())).map_err(Error::io(path));
+        let fits = match scale {
+            Some(scale) => self.panel::<Half>(columns, scale, true, &mut Default::default(), &mut take)?,
+            None => self.panel::<f32>(columns, 1.0, true, &mut Default::default(), &mut take)?,
+        };
+        out.flush().map_err(Error::io(path))?;
+        drop(out);
+        if fits {
+            file.complete().map_err(Error::io(path))?;
+        }
+        Ok(fits)
+    }
+
+    /// The scale of halves, one for all panels: that of the whole matrix. None for single precision.
+    fn scale(&self) -> Option<f32> {
+        if self.storage == Storage::Single || self.hops == 0 {
+            return None;
+        }
+        let (mut block, mut scale) = (Matrix::default(), f32::INFINITY);
+        let at_a_time = rows_at_a_time(self.cols());
+        for first in (0..self.num_nodes()).step_by(at_a_time) {
+            self.fill(first..(first + at_a_time).min(self.num_nodes()), 0..self.cols(), &mut block);
+            // The larger the entries, the smaller it is.
+            scale = scale.min(scale_of(block.data())?);
+        }
+        scale.is_finite().then_some(scale)
+    }
+
+    /// `X[rows, columns]`.
+    fn fill(&self, rows: Range<usize>, columns: Range<usize>, block: &mut Matrix) {
+        match self.source {
+            PanelSource::Ones => {
+                block.reshape(rows.len(), columns.len());
+                block.data_mut().fill(1.0);
+            }
+            PanelSource::Signal { signal, stream, factor, .. } => match &self.addresses {
+                Some(addresses) => signal.fill(stream, &addresses[rows], columns, factor, block),
+                None => {
+                    let addresses: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
+                    signal.fill(stream, &addresses, columns, factor, block);
+                }
+            },
+        }
+    }
+
+    /// All panels. Returns whether `S` had room for all entries; if not, no row was handed over.
+    fn panels<S: PanelEntry>(
+        &self,
+        plan: &PanelPlan,
+        scale: f32,
+        take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
+    ) -> Result<bool> {
+        let mut buffers = Default::default();
+        if plan.width >= self.cols() {
+            return self.panel::<S>(0..self.cols(), scale, plan.releases, &mut buffers, take);
+        }
+        let mut waiting = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
+        for first in (0..self.cols()).step_by(plan.width.max(1)) {
+            let columns = first..(first + plan.width).min(self.cols());
+            waiting.panel(columns.clone());
+            let mut keep = |_: usize, rows: &Matrix| waiting.write(rows);
+            if !self.panel::<S>(columns, scale, plan.releases, &mut buffers, &mut keep)? {
+                return Ok(false);
+            }
+        }
+        drop(buffers);
+        let mut rows = Matrix::default();
+        let at_a_time = rows_at_a_time(self.cols());
+        for first in (0..self.num_nodes()).step_by(at_a_time) {
+            waiting.read(first..(first + at_a_time).min(self.num_nodes()), &mut rows)?;
+            take(first, &rows)?;
+        }
+        Ok(true)
+    }
+
+    /// One panel, whose rows are handed over in order.
+    fn panel<S: PanelEntry>(
+        &self,
+        columns: Range<usize>,
+        scale: f32,
+        releases: bool,
+        [from, to]: &mut [AlignedVec<S>; 2],
+        take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
+    ) -> Result<bool> {
+        let (n, width) = (self.num_nodes(), whole_vectors(columns.len()));
+        let mut block = Matrix::default();
+        let at_a_time = rows_at_a_time(width);
+        if self.hops == 0 || columns.is_empty() {
+            for first in (0..n).step_by(at_a_time) {
+                self.fill(first..(first + at_a_time).min(n), columns.clone(), &mut block);
+                take(first, &block)?;
+            }
+            return Ok(true);
+        }
+        from.reshape(n * width);
+        let scales_rows = S::scales_rows(&self.operator);
+        for first in (0..n).step_by(at_a_time) {
+            let rows = first..(first + at_a_time).min(n);
+            self.fill(rows.clone(), columns.clone(), &mut block);
+            let right = &self.operator.right()[rows.clone()];
+            let places = from[rows.start * width..rows.end * width].par_chunks_mut(width << 10);
+            let values = block.data().par_chunks(columns.len() << 10).zip(right.par_chunks(1 << 10));
+            places.zip(values).for_each(|(places, (values, right))| {
+                for (row, place) in places.chunks_exact_mut(width).enumerate() {
+                    let values = &values[row * columns.len()..][..columns.len()];
+                    S::start(values, if scales_rows { right[row] } else { 1.0 }, scale, place);
+                }
+            });
+        }
+        let graph = self.operator.graph();
+        // So that rows of the result and the edges that they need are some ten megabytes.
+        let stretch = ((16 << 20) / width).clamp(1 << 16, 1 << 22);
+        let mut overflows = false;
+        let each = |work: &mut dyn FnMut(Range<usize>) -> Result<()>| -> Result<()> {
+            let mut stretches = graph.row_stretches(stretch).peekable();
+            while let Some(rows) = stretches.next() {
+                if let (Some(next), true) = (stretches.peek(), releases) {
+                    graph.will_need(next.clone());
+                }
+                work(rows.clone())?;
+                if releases {
+                    graph.release(rows);
+                }
+            }
+            Ok(())
+        };
+        for _ in 1..self.hops {
+            to.reshape(n * width);
+            each(&mut |rows| {
+                let place = &mut to[rows.start * width..rows.end * width];
+                overflows |= hop_rows(&self.operator, from, width, rows.start, HopOf::Middle, place);
+                Ok(())
+            })?;
+            if overflows {
+                return Ok(false);
+            }
+            std::mem::swap(from, to);
+        }
+        let mut result = AlignedVec::<f32>::default();
+        each(&mut |rows| {
+            result.reshape(rows.len() * width);
+            hop_rows(&self.operator, from, width, rows.start, HopOf::Last { factor: 1.0 / scale }, &mut result);
+            block.reshape(rows.len(), columns.len());
+            for (to, from) in block.data_mut().chunks_exact_mut(columns.len()).zip(result.chunks_exact(width)) {
+                to.copy_from_slice(&from[..columns.len()]);
+            }
+            take(rows.start, &block)
+        })?;
+        Ok(true)
+    }
+}
+
+/// A matrix in a file without a name, as panels of its columns: each of them row by row.
+#[derive(Debug)]
+pub(crate) struct PanelFile {
+    file: File,
+    folder: PathBuf,
+    num_rows: usize,
+    num_cols: usize,
+    /// Columns, and the place of the first row.
+    panels: Vec<(Range<usize>, u64)>,
+    length: u64,
+}
+
+impl PanelFile {
+    pub fn create(folder: &Path, num_rows: usize, num_cols: usize) -> Result<PanelFile> {
+        let file = unnamed_file(folder).map_err(Error::io(folder))?;
+        Ok(PanelFile { file, folder: folder.to_path_buf(), num_rows, num_cols, panels: Vec::new(), length: 0 })
+    }
+
+    /// Begins a panel.
+    pub fn panel(&mut self, columns: Range<usize>) {
+        self.panels.push((columns, self.length));
+    }
+
+    /// The next rows of the panel.
+    pub fn write(&mut self, rows: &Matrix) -> Result<()> {
+        let bytes = bytes_of(rows.data());
+        self.length += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(Error::io(&self.folder))
+    }
+
+    /// Some rows, with all columns.
+    pub fn read(&mut self, rows: Range<usize>, matrix: &mut Matrix) -> Result<()> {
+        assert!(rows.end <= self.num_rows, "rows that were written");
+        matrix.reshape(rows.len(), self.num_cols);
+        let mut part = Vec::new();
+        for (columns, start) in &self.panels {
+            let width = columns.len();
+            part.resize(rows.len() * width, 0f32);
+            let place = start + (rows.start * width * size_of::<f32>()) as u64;
+            let read = self.file.seek(SeekFrom::Start(place));
+            read.and_then(|_| self.file.read_exact(bytes_of_mut(&mut part))).map_err(Error::io(&self.folder))?;
+            for (to, from) in matrix.data_mut().chunks_exact_mut(self.num_cols).zip(part.chunks_exact(width.max(1))) {
+                to[columns.clone()].copy_from_slice(from);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate::{PowerLaw, power_law};
+    use crate::dataset::{Dataset, GraphStore};
+    use crate::graph::Graph;
+    use crate::seeds::{Purpose, Seeds};
+
+    fn weighted() -> Graph {
+        let graph = power_law(&PowerLaw::new(3_001, 9_000), 3).unwrap().graph;
+        let edges: Vec<[u32; 2]> = graph.edges().collect();
+        let weights: Vec<f32> = (0..edges.len()).map(|at| 0.25 + (at % 7) as f32).collect();
+        Graph::from_weighted_edges(3_001, &edges, &weights).unwrap().0
+    }
+
+    fn propagation(graph: Arc<Graph>, dim: usize, hops: usize, storage: Storage) -> Propagation {
+        let stream = Seeds::new(1).stream(Purpose::Signal, &[0]);
+        let source = PanelSource::Signal { signal: Signal::Gaussian, stream, dim, factor: 0.5 };
+        Propagation { operator: Operator::symmetric(graph), hops, storage, source, addresses: None }
+    }
+
+    fn whole(propagation: &Propagation) -> Matrix {
+        let mut x = Matrix::default();
+        propagation.fill(0..propagation.num_nodes(), 0..propagation.cols(), &mut x);
+        propagation.operator.propagate_stored(&x, propagation.hops, propagation.storage)
+    }
+
+    fn in_panels(propagation: &Propagation, width: usize, releases: bool, folder: &Path) -> Matrix {
+        let mut data = Vec::new();
+        let plan = PanelPlan { width, releases, folder: folder.to_path_buf() };
+        let mut take = |first: usize, rows: &Matrix| {
+            assert_eq!(first * propagation.cols(), data.len(), "rows come in order");
+            data.extend_from_slice(rows.data());
+            Ok(())
+        };
+        propagation.for_each_rows(&plan, &mut take).unwrap();
+        Matrix::from_data(propagation.num_nodes(), propagation.cols(), data)
+    }
+
+    #[test]
+    fn every_plan_has_the_bits_of_one_piece() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.nigh");
+        Dataset::from_graph("x", weighted()).store(&path).unwrap();
+        let mapped: Arc<Graph> = GraphStore::open(&path).unwrap().graph().clone().into();
+        let (plain, _) = Graph::from_edges(3_001, &weighted().edges().collect::<Vec<_>>()).unwrap();
+        for graph in [weighted().into(), mapped, plain.into()] {
+            for &storage in Storage::ALL {
+                for (dim, hops) in [(32, 2), (20, 3), (5, 1), (16, 0)] {
+                    let propagation = propagation(graph.clone(), dim, hops, storage);
+                    let expected = whole(&propagation);
+                    for width in [64, 16, 8, 3] {
+                        for releases in [false, true] {
+                            let found = in_panels(&propagation, width, releases, folder.path());
+                            assert_eq!(found, expected, "{storage} {dim} {hops} {width} {releases}");
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn columns_on_their_own_are_those_of_the_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.npy");
+        for &storage in Storage::ALL {
+            let propagation = propagation(weighted().into(), 32, 2, storage);
+            let expected = whole(&propagation);
+            assert!(propagation.write_columns(8..24, &path).unwrap());
+            let found = npy::open(&path).unwrap();
+            assert_eq!(found.shape(), [3_001, 16]);
+            let columns = (0..3_001).flat_map(|row| expected.row(row)[8..24].to_vec());
+            assert_eq!(found.floats().unwrap(), columns.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn what_overflows_halves_is_computed_in_single_precision_in_every_panel() {
+        let folder = tempfile::tempdir().unwrap();
+        // Sums over a hub of 3,000 leaves grow past the range of halves.
+        let star: Vec<[u32; 2]> = (1..3_001).map(|leaf| [0, leaf]).collect();
+        let graph = Graph::from_edges(3_001, &star).unwrap().0;
+        let mut propagation = propagation(graph.clone().into(), 32, 4, Storage::Half);
+        propagation.operator = Operator::adjacency(graph.into());
+        let expected = whole(&propagation);
+        assert_eq!(in_panels(&propagation, 16, false, folder.path()), expected);
+        let path = folder.path().join("x.npy");
+        assert!(!propagation.write_columns(0..32, &path).unwrap() && !path.exists());
+    }
+
+    #[test]
+    fn a_constant_feature_is_propagated_as_well() {
+        let folder = tempfile::tempdir().unwrap();
+        let propagation =
+            Propagation { source: PanelSource::Ones, ..propagation(weighted().into(), 1, 2, Storage::Single) };
+        let expected = propagation.operator.propagate(Matrix::ones(3_001, 1), 2);
+        assert_eq!(in_panels(&propagation, 16, true, folder.path()), expected);
+    }
+}

@@ -1,0 +1,294 @@
+//! What a run takes in memory, on disk and in time, and how it is done within a limit.
+
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Operator, whole_vectors};
+use crate::linalg::Matrix;
+use crate::linalg::half::Storage;
+use crate::memory::Memory;
+use crate::panels::PanelPlan;
+use crate::seeds::{Purpose, Seeds};
+use serde::Serialize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What decides how much a run takes: counts, not the graph itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Workload {
+    /// `N`.
+    pub num_nodes: usize,
+    /// `M`.
+    pub num_edges: usize,
+    /// Whether edges have weights.
+    pub weighted: bool,
+    /// Whether the graph is in a graph file, from which edges can be read again and again.
+    pub mapped: bool,
+    /// Bytes of the names of nodes in memory: none if they are 0, 1, ....
+    pub id_bytes: usize,
+    /// Numbers of features per node in memory, 0 for none.
+    pub num_features: usize,
+    /// `d`.
+    pub signal_dim: usize,
+    /// Columns of `H`.
+    pub width: usize,
+    /// `K`.
+    pub hops: usize,
+    /// How rows are stored between hops.
+    pub storage: Storage,
+}
+
+/// How `Ã^K E` is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// All columns at once, edges in memory.
+    InMemory,
+    /// Some columns at a time, edges in memory.
+    Panels,
+    /// Some columns at a time, edges read from the graph file in every hop.
+    OutOfCore,
+}
+
+impl Way {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Way::InMemory => "in memory",
+            Way::Panels => "in panels of columns, edges in memory",
+            Way::OutOfCore => "out of core: in panels of columns, edges read from the graph file in every hop",
+        }
+    }
+}
+
+/// A part of what a run takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PartSize {
+    /// What it is.
+    pub part: &'static str,
+    /// How much of it.
+    pub bytes: usize,
+}
+
+/// What a propagation takes, and how it is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PropagationEstimate {
+    /// How.
+    pub way: Way,
+    /// Columns of a panel.
+    pub panel_width: usize,
+    /// In memory, at most.
+    pub memory: Vec<PartSize>,
+    /// On disk, beside the result.
+    pub disk: Vec<PartSize>,
+}
+
+/// The program and its threads, and blocks of rows on their way.
+const BUFFERS: usize = 160 << 20;
+/// Edges of a graph file that are in use at a time.
+const STREAMED: usize = 24 << 20;
+/// From here on a column costs little more in a narrower panel.
+const GOOD_WIDTH: usize = 16;
+const LEAST_WIDTH: usize = 4;
+
+impl Workload {
+    /// Of a graph, with the usual settings.
+    pub fn of_graph(graph: &Graph, signal_dim: usize, hops: usize) -> Workload {
+        Workload {
+            num_nodes: graph.num_nodes(),
+            num_edges: graph.num_edges(),
+            weighted: graph.is_weighted(),
+            mapped: graph.is_mapped(),
+            id_bytes: 0,
+            num_features: 0,
+            signal_dim,
+            width: signal_dim,
+            hops,
+            storage: Storage::Single,
+        }
+    }
+
+    /// Offsets, neighbours and weights.
+    pub fn csr_bytes(&self) -> usize {
+        8 * (self.num_nodes + 1) + if self.weighted { 16 } else { 8 } * self.num_edges
+    }
+
+    fn entry_bytes(&self) -> usize {
+        if self.storage == Storage::Half { 2 } else { 4 }
+    }
+
+    /// Two panels of so many columns; one where there is no second hop.
+    fn panel_bytes(&self, columns: usize) -> usize {
+        self.hops.min(2) * self.num_nodes * whole_vectors(columns) * self.entry_bytes()
+    }
+
+    /// How `Ã^K E` is computed within this memory, or the least that would be enough.
+    pub fn propagation(&self, memory: Option<Memory>) -> std::result::Result<PropagationEstimate, Memory> {
+        let candidates = self.candidates();
+        let all = candidates.iter().map(|(way, width)| self.estimate(*way, *width));
+        match memory {
+            None => Ok(self.estimate(Way::InMemory, self.signal_dim)),
+            Some(memory) => match all.clone().find(|estimate| estimate.total() <= memory.bytes()) {
+                Some(estimate) => Ok(estimate),
+                None => Err(Memory::new(all.map(|estimate| estimate.total()).min().unwrap_or(0))),
+            },
+        }
+    }
+
+    /// The best first: wide panels read the edges less often, and narrow ones cost more per column.
+    fn candidates(&self) -> Vec<(Way, usize)> {
+        let widths = || (1..self.signal_dim.div_ceil(GOOD_WIDTH)).rev().map(|count| count * GOOD_WIDTH);
+        let narrow = || [8, LEAST_WIDTH].into_iter().filter(|&width| width < self.signal_dim);
+        let mut candidates = vec![(Way::InMemory, self.signal_dim)];
+        candidates.extend(widths().map(|width| (Way::Panels, width)));
+        if self.mapped {
+            candidates.push((Way::OutOfCore, self.signal_dim));
+            candidates.extend(widths().chain(narrow()).map(|width| (Way::OutOfCore, width)));
+        }
+        candidates.extend(narrow().map(|width| (Way::Panels, width)));
+        candidates
+    }
+
+    fn estimate(&self, way: Way, panel_width: usize) -> PropagationEstimate {
+        let part = |part, bytes| PartSize { part, bytes };
+        let edges = match way {
+            Way::OutOfCore => STREAMED.min(self.csr_bytes()),
+            Way::InMemory | Way::Panels => self.csr_bytes(),
+        };
+        let mut memory = vec![
+            part("edges (CSR)", edges),
+            part("operator", 4 * self.num_nodes),
+            part("panels of Ã^K E", self.panel_bytes(panel_width)),
+            part("constant feature", 4 * self.num_nodes),
+            part("ids", self.id_bytes),
+            part("buffers", BUFFERS),
+        ];
+        memory.retain(|part| part.bytes > 0);
+        let waiting = if panel_width < self.signal_dim { 4 * self.num_nodes * self.signal_dim } else { 0 };
+        let mut disk = vec![part("panels that wait", waiting)];
+        disk.retain(|part| part.bytes > 0);
+        PropagationEstimate { way, panel_width, memory, disk }
+    }
+
+    /// What the use of a model on all nodes at once takes.
+    pub fn inference(&self) -> Vec<PartSize> {
+        let kept = ["edges (CSR)", "operator, addresses", "signal", "features", "ids", "buffers"];
+        let mut parts = self.training(0);
+        parts.retain(|part| kept.contains(&part.part));
+        parts.push(PartSize { part: "representations", bytes: 8 * self.num_nodes * self.width });
+        parts
+    }
+
+    /// What training in memory takes, of a model whose representations are those of all nodes at once.
+    pub fn training(&self, num_pairs: usize) -> Vec<PartSize> {
+        let part = |part, bytes| PartSize { part, bytes };
+        let rows = |columns: usize| 4 * self.num_nodes * columns;
+        let mut parts = vec![
+            part("edges (CSR)", self.csr_bytes()),
+            part("edges without held-out ones", self.csr_bytes()),
+            part("operator, addresses", 12 * self.num_nodes),
+            // E, Ẽ and what lies between two hops.
+            part("signal", 3 * rows(whole_vectors(self.signal_dim))),
+            part("features", 2 * rows(self.num_features.max(1))),
+            // H, its gradient, and those of the map before it.
+            part("representations", 4 * rows(self.width)),
+            // Positive and negative pairs, and the incidence lists of both.
+            part("pairs", 56 * num_pairs),
+            part("ids", self.id_bytes),
+            part("buffers", BUFFERS),
+        ];
+        parts.retain(|part| part.bytes > 0);
+        parts
+    }
+
+    /// The time that all hops take, given that of one edge and column.
+    pub fn propagation_time(&self, per_edge_and_column: Duration) -> Duration {
+        let products = 2.0 * self.num_edges as f64 * (self.signal_dim * self.hops) as f64;
+        Duration::from_secs_f64(products * per_edge_and_column.as_secs_f64())
+    }
+}
+
+impl PropagationEstimate {
+    /// In memory altogether.
+    pub fn total(&self) -> usize {
+        total(&self.memory)
+    }
+
+    /// As the propagation takes it; panels wait in `folder`.
+    pub fn plan(&self, folder: &Path) -> PanelPlan {
+        PanelPlan { width: self.panel_width, releases: self.way == Way::OutOfCore, folder: folder.to_path_buf() }
+    }
+}
+
+/// The sum of some parts.
+pub fn total(parts: &[PartSize]) -> usize {
+    parts.iter().map(|part| part.bytes).sum()
+}
+
+/// A limit that a run would exceed, as an error with what it takes and what to do.
+pub fn too_little(memory: Memory, least: Memory, remedy: &str) -> Error {
+    Error::setting("memory", memory, format!("this run takes {least} at least; {remedy}"))
+}
+
+/// The time of one edge and column of a hop through a graph beyond the caches, measured here in about half a second.
+pub fn measure_hop(columns: usize) -> Result<Duration> {
+    const NODES: usize = 1 << 20;
+    const EDGES: usize = 1 << 21;
+    let mut rng = Seeds::new(0).rng(Purpose::Generate, &[]);
+    let edges: Vec<[u32; 2]> = (0..EDGES).map(|_| [rng.below(NODES) as u32, rng.below(NODES) as u32]).collect();
+    let operator = Operator::symmetric(Graph::from_edges(NODES, &edges)?.0.into());
+    let (x, mut y) = (Matrix::ones(NODES, columns), Matrix::zeros(NODES, columns));
+    operator.apply(&x, &mut y);
+    let started = Instant::now();
+    operator.apply(&x, &mut y);
+    Ok(started.elapsed().div_f64((2 * operator.graph().num_edges() * columns) as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn billion() -> Workload {
+        Workload {
+            num_nodes: 50_000_000,
+            num_edges: 1_000_000_000,
+            weighted: false,
+            mapped: true,
+            id_bytes: 0,
+            num_features: 0,
+            signal_dim: 32,
+            width: 32,
+            hops: 2,
+            storage: Storage::Single,
+        }
+    }
+
+    #[test]
+    fn the_less_memory_the_narrower_the_panels() {
+        let gib = |count: usize| Some(Memory::new(count << 30));
+        let way = |workload: Workload, memory| workload.propagation(memory).map(|plan| (plan.way, plan.panel_width));
+        assert_eq!(way(billion(), None), Ok((Way::InMemory, 32)));
+        assert_eq!(way(billion(), gib(24)), Ok((Way::InMemory, 32)));
+        assert_eq!(way(billion(), gib(16)), Ok((Way::Panels, 16)));
+        assert_eq!(way(billion(), gib(14)), Ok((Way::OutOfCore, 32)));
+        assert_eq!(way(billion(), gib(8)), Ok((Way::OutOfCore, 16)));
+        assert_eq!(way(billion(), gib(4)), Ok((Way::OutOfCore, 8)));
+        assert_eq!(way(Workload { storage: Storage::Half, ..billion() }, gib(8)), Ok((Way::OutOfCore, 32)));
+        let least = way(billion(), gib(1)).unwrap_err();
+        assert_eq!(way(billion(), Some(least)).unwrap().1, LEAST_WIDTH);
+        // Edges that are in memory stay there.
+        let owned = Workload { mapped: false, ..billion() };
+        assert_eq!(way(owned, gib(14)), Ok((Way::Panels, 8)));
+        assert!(owned.propagation(gib(8)).is_err());
+    }
+
+    #[test]
+    fn parts_are_those_of_the_arithmetic() {
+        let found = billion().propagation(Some(Memory::new(8 << 30))).unwrap();
+        let bytes = |part: &str| found.memory.iter().find(|found| found.part == part).map(|part| part.bytes);
+        assert_eq!(bytes("panels of Ã^K E"), Some(2 * 50_000_000 * 16 * 4));
+        assert_eq!(bytes("edges (CSR)"), Some(STREAMED));
+        assert_eq!(found.disk, [PartSize { part: "panels that wait", bytes: 50_000_000 * 32 * 4 }]);
+        assert_eq!(billion().csr_bytes(), 8_400_000_008);
+        assert!(measure_hop(16).unwrap() < Duration::from_micros(1));
+        assert_eq!(billion().propagation_time(Duration::from_nanos(1)), Duration::from_secs(128));
+    }
+}

@@ -1,0 +1,273 @@
+//! Representations of graphs beyond memory: computed panel by panel, written row by row.
+
+use super::{Trained, graph_digest};
+use crate::dataset::{Dataset, Features, Ids};
+use crate::display::pluralize;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Operator};
+use crate::linalg::Matrix;
+use crate::memory::Memory;
+use crate::model::{Model, View};
+use crate::panels::{PanelSource, Propagation};
+use crate::plan::{PropagationEstimate, Workload, too_little};
+use crate::source::Source;
+use nigh_formats::atomic::{self, PartialFile};
+use nigh_formats::columnar::{OutputColumn, ParquetWriter};
+use nigh_formats::npy;
+use nigh_formats::sections::bytes_of;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Writes rows with the names of their nodes as they come: `.npy` (ids beside it in `FILE.ids.txt`) or `.parquet`. The files appear when
+/// they are complete.
+pub struct RowWriter {
+    path: PathBuf,
+    ids: Arc<Ids>,
+    cols: usize,
+    next: usize,
+    out: RowFile,
+}
+
+enum RowFile {
+    Npy(PartialFile),
+    /// Rows that wait for the rest of their group.
+    Parquet(ParquetWriter<BufWriter<File>>, PartialFile, Vec<f32>),
+}
+
+/// Rows of a group of a Parquet file: some megabytes.
+fn group_rows(cols: usize) -> usize {
+    ((4 << 20) / cols.max(1)).clamp(1 << 10, 1 << 17)
+}
+
+impl RowWriter {
+    /// For a row of `cols` numbers per name.
+    pub fn create(path: &Path, ids: Arc<Ids>, cols: usize) -> Result<RowWriter> {
+        RowWriter::check_name(path)?;
+        let mut file = PartialFile::create(path).map_err(Error::io(path))?;
+        let out = match is_npy(path) {
+            true => {
+                npy::write_header::<f32>(file.file(), &[ids.len(), cols]).map_err(Error::io(path))?;
+                RowFile::Npy(file)
+            }
+            false => {
+                let buffered = BufWriter::new(file.file().try_clone().map_err(Error::io(path))?);
+                let writer = ParquetWriter::new(buffered, &columns(&ids, 0, 0, cols, &[]));
+                RowFile::Parquet(writer.map_err(Error::io(path))?, file, Vec::new())
+            }
+        };
+        Ok(RowWriter { path: path.to_path_buf(), ids, cols, next: 0, out })
+    }
+
+    /// Whether the format of a name can be written row by row.
+    pub fn check_name(path: &Path) -> Result<()> {
+        if is_npy(path) || nigh_formats::records::is_parquet(path) {
+            return Ok(());
+        }
+        let problem = "what is written row by row must end in .npy or .parquet";
+        Err(Error::setting("out", path.display(), problem))
+    }
+
+    /// The next rows.
+    pub fn rows(&mut self, rows: &Matrix) -> Result<()> {
+        assert_eq!(rows.cols(), self.cols, "rows of one width");
+        if let Some(&value) = rows.data().iter().find(|value| !value.is_finite()) {
+            return Err(Error::NonFinite { what: "a representation", value });
+        }
+        match &mut self.out {
+            RowFile::Npy(file) => {
+                file.file().write_all(bytes_of(rows.data())).map_err(Error::io(&self.path))?;
+                self.next += rows.rows();
+            }
+            RowFile::Parquet(_, _, waiting) => {
+                waiting.extend_from_slice(rows.data());
+                while self.flush(group_rows(self.cols))? {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a group, if there are enough rows.
+    fn flush(&mut self, rows: usize) -> Result<bool> {
+        let RowFile::Parquet(writer, _, waiting) = &mut self.out else { return Ok(false) };
+        let values = rows * self.cols;
+        if rows == 0 || waiting.len() < values {
+            return Ok(false);
+        }
+        let mut columns = columns(&self.ids, self.next, rows, self.cols, &waiting[..values]);
+        writer.group(rows, &mut columns).map_err(Error::io(&self.path))?;
+        drop(columns);
+        waiting.drain(..values);
+        self.next += rows;
+        Ok(true)
+    }
+
+    /// Completes the files and names them.
+    pub fn finish(mut self) -> Result<Vec<PathBuf>> {
+        let left = match &self.out {
+            RowFile::Npy(_) => 0,
+            RowFile::Parquet(_, _, waiting) => waiting.len() / self.cols.max(1),
+        };
+        self.flush(left)?;
+        assert_eq!(self.next, self.ids.len(), "a row for each name");
+        let RowWriter { path, ids, out, .. } = self;
+        match out {
+            RowFile::Npy(file) => {
+                let beside = atomic::beside(&path, "ids.txt");
+                let mut names = PartialFile::create(&beside).map_err(Error::io(&beside))?;
+                let mut lines = BufWriter::with_capacity(1 << 20, names.file());
+                let written = ids.iter().try_for_each(|id| writeln!(lines, "{id}"));
+                written.and_then(|()| lines.flush()).map_err(Error::io(&beside))?;
+                drop(lines);
+                names.complete().map_err(Error::io(&beside))?;
+                // Vectors without their ids are of no use to anyone: they come last.
+                file.complete().map_err(Error::io(&path))?;
+                Ok(vec![path, beside])
+            }
+            RowFile::Parquet(writer, file, _) => {
+                let written = writer.finish().and_then(|mut out| out.flush());
+                written.and_then(|()| file.complete()).map_err(Error::io(&path))?;
+                Ok(vec![path])
+            }
+        }
+    }
+}
+
+fn is_npy(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "npy")
+}
+
+/// `id`, `h0`, `h1`, ... of some rows.
+fn columns<'a>(
+    ids: &'a Ids,
+    first: usize,
+    rows: usize,
+    cols: usize,
+    values: &'a [f32],
+) -> Vec<(String, OutputColumn<'a>)> {
+    let nodes = first..first + rows;
+    let id = match ids {
+        Ids::Names(names) => OutputColumn::Texts(Box::new(nodes.map(|node| names[node].into()))),
+        _ => OutputColumn::Integers(Box::new(nodes.map(|node| ids.integer(node).unwrap_or_default()))),
+    };
+    let number = |column: usize| {
+        let values = values.iter().skip(column).step_by(cols).copied();
+        (format!("h{column}"), OutputColumn::Numbers(Box::new(values)))
+    };
+    std::iter::once(("id".to_string(), id)).chain((0..cols).map(number)).collect()
+}
+
+/// A model and a graph beyond memory, of whose nodes it computes the representations.
+#[derive(Debug)]
+pub struct StreamedEmbedding<'a> {
+    model: &'a Model,
+    operator: Operator,
+    features: Option<Vec<f32>>,
+    signal: Propagation,
+    estimate: PropagationEstimate,
+    draw: u64,
+    /// The names of the rows.
+    pub ids: Arc<Ids>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+impl Trained {
+    /// As `embed`, within a limit of memory and row by row. Of models all of whose message passing is `Ã^K E` and `Ã^K 1`, such as
+    /// `smp-linear` of a graph without features.
+    pub fn embed_within<'a>(&'a self, dataset: &Dataset, memory: Memory) -> Result<StreamedEmbedding<'a>> {
+        let [_] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
+        let (aligned, mut notes) = self.align(dataset)?;
+        let sample = &aligned.samples[0];
+        let Some(signal) = self.model.propagated_signal() else {
+            let problem = "needs a model whose message passing is Ã^K E alone, such as smp-linear or smp-signal";
+            return Err(Error::setting("memory", memory, problem));
+        };
+        let uses_features = self.model.architecture().uses(Source::Features);
+        if uses_features && self.config.task.uses_features() && !matches!(sample.features, Features::Constant(_)) {
+            return Err(Error::setting("memory", memory, "features of nodes have to be in memory; leave it out"));
+        }
+        let shape = self.model.shape();
+        let workload = Workload {
+            id_bytes: sample.ids.num_bytes(),
+            storage: signal.1,
+            width: self.model.representation_width(),
+            ..Workload::of_graph(&sample.graph, shape.signal_dim, signal.0)
+        };
+        let enough = |least: Memory| too_little(memory, least, REMEDY);
+        let estimate = workload.propagation(Some(memory)).map_err(enough)?;
+        if graph_digest(&aligned) != self.summary.graph {
+            notes.push(format!(
+                "not the graph of the training, which had {} and {}",
+                pluralize(self.summary.num_nodes, "node"),
+                pluralize(self.summary.num_edges, "edge"),
+            ));
+        }
+        let operator = Operator::symmetric(sample.graph.clone());
+        let draw = self.run().best_epoch as u64;
+        let (hops, storage) = signal;
+        let addresses = sample.addresses.clone();
+        let source = self.model.panel_source(draw);
+        let signal = Propagation { operator: operator.clone(), hops, storage, source, addresses };
+        let mut embedding = StreamedEmbedding {
+            model: &self.model,
+            operator,
+            features: None,
+            signal,
+            estimate,
+            draw,
+            ids: sample.ids.clone(),
+            notes,
+        };
+        if uses_features {
+            embedding.features = Some(Vec::new());
+        }
+        Ok(embedding)
+    }
+}
+
+/// What makes a graph smaller.
+const REMEDY: &str =
+    "a graph file (`nigh data convert`) lets edges stay on disk, and hop storage float16 halves the panels";
+
+impl StreamedEmbedding<'_> {
+    /// What it takes, and how it is done.
+    pub fn estimate(&self) -> &PropagationEstimate {
+        &self.estimate
+    }
+
+    /// The number of columns of `H`.
+    pub fn cols(&self) -> usize {
+        self.model.representation_width()
+    }
+
+    /// Hands over all rows of `H` in order; panels wait in `folder`.
+    pub fn for_each_rows(mut self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
+        let plan = self.estimate.plan(folder);
+        if let Some(features) = &mut self.features {
+            let ones =
+                Propagation { operator: self.operator.clone(), source: PanelSource::Ones, ..self.signal.clone() };
+            features.reserve_exact(self.ids.len());
+            ones.for_each_rows(&plan, &mut |_, rows| {
+                features.extend_from_slice(rows.data());
+                Ok(())
+            })?;
+        }
+        let addresses = self.signal.addresses.clone();
+        self.signal.for_each_rows(&plan, &mut |first, rows| {
+            let count = rows.rows();
+            let (graph, _) = Graph::from_edges(count, &[])?;
+            let features = match &self.features {
+                Some(features) => Matrix::from_data(count, 1, features[first..first + count].to_vec()),
+                None => Matrix::ones(count, 1),
+            };
+            let of_rows: Arc<[u32]> = match &addresses {
+                Some(addresses) => addresses[first..first + count].into(),
+                None => (first as u32..(first + count) as u32).collect(),
+            };
+            let view = View::new(graph, Features::Dense(features.into()))?.with_addresses(of_rows);
+            take(&self.model.represent(&view.with_propagated_signal(rows.clone()), self.draw))
+        })
+    }
+}
