@@ -24,8 +24,8 @@ pub struct Workload {
     pub mapped: bool,
     /// Bytes of the names of nodes in memory: none if they are 0, 1, ....
     pub id_bytes: usize,
-    /// Numbers of features per node in memory, 0 for none.
-    pub num_features: usize,
+    /// Bytes of the features of nodes in memory.
+    pub feature_bytes: usize,
     /// `d`.
     pub signal_dim: usize,
     /// Columns of `H`.
@@ -98,7 +98,7 @@ impl Workload {
             weighted: graph.is_weighted(),
             mapped: graph.is_mapped(),
             id_bytes: 0,
-            num_features: 0,
+            feature_bytes: 0,
             signal_dim,
             width: signal_dim,
             hops,
@@ -187,7 +187,7 @@ impl Workload {
             part("operator, addresses", 12 * self.num_nodes),
             // E, Ẽ and what lies between two hops.
             part("signal", 3 * rows(whole_vectors(self.signal_dim))),
-            part("features", 2 * rows(self.num_features.max(1))),
+            part("features", 2 * self.feature_bytes + rows(1)),
             // H, its gradient, and those of the map before it.
             part("representations", 4 * rows(self.width)),
             // Positive and negative pairs, and the incidence lists of both.
@@ -253,7 +253,7 @@ mod tests {
             weighted: false,
             mapped: true,
             id_bytes: 0,
-            num_features: 0,
+            feature_bytes: 0,
             signal_dim: 32,
             width: 32,
             hops: 2,

@@ -71,7 +71,7 @@ fn workload(options: &Estimate) -> Result<(String, Workload)> {
             weighted: false,
             mapped: true,
             id_bytes: 0,
-            num_features: 0,
+            feature_bytes: 0,
             signal_dim: 0,
             width: 0,
             hops: 0,
@@ -89,8 +89,8 @@ fn workload(options: &Estimate) -> Result<(String, Workload)> {
         return Err(Error::SeveralGraphs { count: dataset.samples.len() }.into());
     };
     let workload = Workload::of_graph(&sample.graph, 0, 0);
-    let num_features = sample.features.count();
-    Ok((dataset.name.clone(), Workload { id_bytes: sample.ids.num_bytes(), num_features, ..workload }))
+    let feature_bytes = sample.features.num_bytes();
+    Ok((dataset.name.clone(), Workload { id_bytes: sample.ids.num_bytes(), feature_bytes, ..workload }))
 }
 
 fn text(

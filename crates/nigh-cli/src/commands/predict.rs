@@ -71,8 +71,8 @@ fn check_memory(trained: &Trained, dataset: &Dataset, memory: Option<Memory>) ->
     let config = &trained.config;
     let takes = |sample: &Sample| {
         let workload = Workload::of_graph(&sample.graph, config.signal_dim, config.hops);
-        let (num_features, id_bytes) = (sample.features.count(), sample.ids.num_bytes());
-        total(&Workload { num_features, id_bytes, width: config.width, ..workload }.inference())
+        let (feature_bytes, id_bytes) = (sample.features.num_bytes(), sample.ids.num_bytes());
+        total(&Workload { feature_bytes, id_bytes, width: config.width, ..workload }.inference())
     };
     match dataset.samples.iter().map(takes).max().filter(|&bytes| bytes > memory.bytes()) {
         None => Ok(()),

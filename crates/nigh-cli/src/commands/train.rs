@@ -92,7 +92,7 @@ fn check_memory(dataset: &Dataset, config: &Resolved, memory: Option<Memory>) ->
     let Some(limit) = memory.or_else(Memory::available) else { return Ok(()) };
     let graph = |sample: &Sample| Workload {
         id_bytes: sample.ids.num_bytes(),
-        num_features: sample.features.count(),
+        feature_bytes: sample.features.num_bytes(),
         width: config.width,
         storage: config.hop_storage,
         ..Workload::of_graph(&sample.graph, config.signal_dim, config.hops)

@@ -18,6 +18,15 @@ pub enum Features {
 }
 
 impl Features {
+    /// Bytes in memory.
+    pub fn num_bytes(&self) -> usize {
+        match self {
+            Features::Constant(_) => 0,
+            Features::Dense(matrix) => size_of_val(matrix.data()),
+            Features::Sparse(matrix) => 8 * (matrix.num_entries() + matrix.rows()),
+        }
+    }
+
     /// From a full matrix, kept sparse when that is smaller and faster to multiply.
     pub fn from_matrix(matrix: Matrix) -> Features {
         let entries = matrix.data().iter().filter(|&&value| value != 0.0).count();

@@ -207,6 +207,7 @@ impl Graph {
             if !fits || self.offsets[piece.end] > ends {
                 return Err(format!("offsets of nodes {} to {} do not ascend", piece.start, piece.end));
             }
+            self.offsets.release(piece);
         }
         for rows in self.row_stretches(STRETCH) {
             let sums = rows.clone().into_par_iter().with_min_len(1 << 10).map(|i| self.verify_row(i));

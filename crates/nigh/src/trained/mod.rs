@@ -281,14 +281,19 @@ impl Trained {
             return Err(Error::SeveralGraphs { count: dataset.samples.len() });
         }
         let (aligned, mut notes) = self.align(dataset)?;
-        if graph_digest(&aligned) != self.summary.graph {
-            notes.push(format!(
+        notes.extend(self.note_on_graph(&aligned));
+        self.infer(aligned.samples.into_iter().next().expect("one graph"), 0, notes)
+    }
+
+    /// A note on a graph that is not that of the training.
+    fn note_on_graph(&self, aligned: &Dataset) -> Option<String> {
+        (graph_digest(aligned) != self.summary.graph).then(|| {
+            format!(
                 "not the graph of the training, which had {} and {}",
                 pluralize(self.summary.num_nodes, "node"),
                 pluralize(self.summary.num_edges, "edge"),
-            ));
-        }
-        self.infer(aligned.samples.into_iter().next().expect("one graph"), 0, notes)
+            )
+        })
     }
 
     /// As `apply`, to every graph in turn.

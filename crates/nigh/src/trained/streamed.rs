@@ -1,8 +1,7 @@
 //! Representations of graphs beyond memory: computed panel by panel, written row by row.
 
-use super::{Trained, graph_digest};
+use super::Trained;
 use crate::dataset::{Dataset, Features, Ids};
-use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
@@ -162,8 +161,8 @@ fn columns<'a>(
 #[derive(Debug)]
 pub struct StreamedEmbedding<'a> {
     model: &'a Model,
-    operator: Operator,
-    features: Option<Vec<f32>>,
+    /// Whether the constant feature is a branch as well.
+    uses_features: bool,
     signal: Propagation,
     estimate: PropagationEstimate,
     draw: u64,
@@ -180,7 +179,7 @@ impl Trained {
         let [_] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
         let (aligned, mut notes) = self.align(dataset)?;
         let sample = &aligned.samples[0];
-        let Some(signal) = self.model.propagated_signal() else {
+        let Some((hops, storage)) = self.model.propagated_signal() else {
             let problem = "needs a model whose message passing is Ã^K E alone, such as smp-linear or smp-signal";
             return Err(Error::setting("memory", memory, problem));
         };
@@ -188,42 +187,22 @@ impl Trained {
         if uses_features && self.config.task.uses_features() && !matches!(sample.features, Features::Constant(_)) {
             return Err(Error::setting("memory", memory, "features of nodes have to be in memory; leave it out"));
         }
-        let shape = self.model.shape();
-        let workload = Workload {
-            id_bytes: sample.ids.num_bytes(),
-            storage: signal.1,
-            width: self.model.representation_width(),
-            ..Workload::of_graph(&sample.graph, shape.signal_dim, signal.0)
-        };
-        let enough = |least: Memory| too_little(memory, least, REMEDY);
-        let estimate = workload.propagation(Some(memory)).map_err(enough)?;
-        if graph_digest(&aligned) != self.summary.graph {
-            notes.push(format!(
-                "not the graph of the training, which had {} and {}",
-                pluralize(self.summary.num_nodes, "node"),
-                pluralize(self.summary.num_edges, "edge"),
-            ));
-        }
-        let operator = Operator::symmetric(sample.graph.clone());
+        let workload = Workload::of_graph(&sample.graph, self.model.shape().signal_dim, hops);
+        let workload = Workload { id_bytes: sample.ids.num_bytes(), storage, ..workload };
+        let estimate = workload.propagation(Some(memory)).map_err(|least| too_little(memory, least, REMEDY))?;
+        notes.extend(self.note_on_graph(&aligned));
         let draw = self.run().best_epoch as u64;
-        let (hops, storage) = signal;
-        let addresses = sample.addresses.clone();
-        let source = self.model.panel_source(draw);
-        let signal = Propagation { operator: operator.clone(), hops, storage, source, addresses };
-        let mut embedding = StreamedEmbedding {
+        let operator = Operator::symmetric(sample.graph.clone());
+        let (source, addresses) = (self.model.panel_source(draw), sample.addresses.clone());
+        Ok(StreamedEmbedding {
             model: &self.model,
-            operator,
-            features: None,
-            signal,
+            uses_features,
+            signal: Propagation { operator, hops, storage, source, addresses },
             estimate,
             draw,
             ids: sample.ids.clone(),
             notes,
-        };
-        if uses_features {
-            embedding.features = Some(Vec::new());
-        }
-        Ok(embedding)
+        })
     }
 }
 
@@ -243,30 +222,27 @@ impl StreamedEmbedding<'_> {
     }
 
     /// Hands over all rows of `H` in order; panels wait in `folder`.
-    pub fn for_each_rows(mut self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
+    pub fn for_each_rows(self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
         let plan = self.estimate.plan(folder);
-        if let Some(features) = &mut self.features {
-            let ones =
-                Propagation { operator: self.operator.clone(), source: PanelSource::Ones, ..self.signal.clone() };
+        let mut features = Vec::new();
+        if self.uses_features {
             features.reserve_exact(self.ids.len());
+            let ones = Propagation { source: PanelSource::Ones, ..self.signal.clone() };
             ones.for_each_rows(&plan, &mut |_, rows| {
                 features.extend_from_slice(rows.data());
                 Ok(())
             })?;
         }
-        let addresses = self.signal.addresses.clone();
         self.signal.for_each_rows(&plan, &mut |first, rows| {
-            let count = rows.rows();
-            let (graph, _) = Graph::from_edges(count, &[])?;
-            let features = match &self.features {
-                Some(features) => Matrix::from_data(count, 1, features[first..first + count].to_vec()),
-                None => Matrix::ones(count, 1),
+            let (graph, _) = Graph::from_edges(rows.rows(), &[])?;
+            let nodes = first..first + rows.rows();
+            let constant = if self.uses_features { features[nodes.clone()].to_vec() } else { vec![1.0; nodes.len()] };
+            let constant = Matrix::from_data(nodes.len(), 1, constant);
+            let addresses: Arc<[u32]> = match &self.signal.addresses {
+                Some(addresses) => addresses[nodes].into(),
+                None => (nodes.start as u32..nodes.end as u32).collect(),
             };
-            let of_rows: Arc<[u32]> = match &addresses {
-                Some(addresses) => addresses[first..first + count].into(),
-                None => (first as u32..(first + count) as u32).collect(),
-            };
-            let view = View::new(graph, Features::Dense(features.into()))?.with_addresses(of_rows);
+            let view = View::new(graph, Features::Dense(constant.into()))?.with_addresses(addresses);
             take(&self.model.represent(&view.with_propagated_signal(rows.clone()), self.draw))
         })
     }
