@@ -1,4 +1,4 @@
-//! The program `nigh`. Its options and help texts are in `cli.rs`.
+//! The program `nigh`. Its options and help texts are in `cli`.
 
 mod cli;
 mod commands;

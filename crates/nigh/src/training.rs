@@ -37,16 +37,7 @@ impl<'d> Training<'d, 'static> {
         let config = config.resolve(dataset)?;
         let dataset = config.node_features.seen(dataset);
         let architecture = config.architecture(Dimensions::of(&dataset))?;
-        class_memory::check(&dataset, dataset.class_names.len(), config.task, &architecture)?;
-        Ok(Training {
-            dataset,
-            config,
-            architecture,
-            split: None,
-            observer: None,
-            checkpoint: None,
-            beside: Beside::default(),
-        })
+        Training::ready(dataset, config, architecture)
     }
 
     /// Of an architecture of your own, made from the settings. `config.model` is the name that the folder of the model
@@ -60,6 +51,10 @@ impl<'d> Training<'d, 'static> {
         let dataset = config.node_features.seen(dataset);
         let config = config.resolve_for(&dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
         let architecture = config.architecture_of(Dimensions::of(&dataset), |settings| Ok(architecture(settings)))?;
+        Training::ready(dataset, config, architecture)
+    }
+
+    fn ready(dataset: Cow<'d, Dataset>, config: Resolved, architecture: Architecture) -> Result<Training<'d, 'static>> {
         class_memory::check(&dataset, dataset.class_names.len(), config.task, &architecture)?;
         Ok(Training {
             dataset,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-pub fn run(options: &Compare, threads: Option<usize>, quiet: bool) -> Result<()> {
+pub fn run(Compare { models, trainings: options }: &Compare, threads: Option<usize>, quiet: bool) -> Result<()> {
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     if options.settings.table().contains_key("model") {
         return Err(WrongUsage("--model names one model; compare takes several: --models a,b,c".into()).into());
@@ -29,7 +29,7 @@ pub fn run(options: &Compare, threads: Option<usize>, quiet: bool) -> Result<()>
         check_writable(out)?;
     }
     let dataset = load(&options.data, quiet)?;
-    let models = trimmed(&options.models);
+    let models = trimmed(models);
     let comparison =
         Comparison::new(&dataset, settings.config.clone(), &models).map_err(|error| settings.locate(error))?;
     if let (Auto::Is(model), Some(file)) = (&settings.config.model, &options.config) {
@@ -38,7 +38,7 @@ pub fn run(options: &Compare, threads: Option<usize>, quiet: bool) -> Result<()>
     }
     let models = train_all(&comparison, options.out.as_deref(), quiet)?;
     if options.json {
-        return print_json(&as_json(&comparison, &models, options));
+        return print_json(&as_json(&comparison, &models, options.out.as_deref()));
     }
     if comparison.config().repeats == 1 {
         print_notes(&["one repeat gives no p-values; use --repeats 5 or more".to_string()], quiet);
@@ -80,7 +80,7 @@ pub(super) fn train_all(comparison: &Comparison<'_>, out: Option<&Path>, quiet: 
     Ok(models?)
 }
 
-fn as_json(comparison: &Comparison<'_>, models: &[ComparedModel], options: &Compare) -> Value {
+fn as_json(comparison: &Comparison<'_>, models: &[ComparedModel], out: Option<&Path>) -> Value {
     let (best, config) = (models[0].mean_and_std().0, comparison.config());
     let model = |model: &ComparedModel| {
         let ((mean, std), tests) = (model.mean_and_std(), model.tests());
@@ -95,7 +95,7 @@ fn as_json(comparison: &Comparison<'_>, models: &[ComparedModel], options: &Comp
         "dataset": comparison.dataset().name, "task": config.task, "metric": comparison.metric(),
         "protocol": config.protocol, "repeats": config.repeats, "epochs": config.epochs, "seed": config.seed,
         "config": config, "models": models.iter().map(model).collect::<Vec<_>>(),
-        "out": options.out.as_ref().map(|out| out.display().to_string()),
+        "out": out.map(|out| out.display().to_string()),
     })
 }
 

@@ -13,8 +13,9 @@ use nigh::statistics::interval_95;
 use nigh::train::mean_and_std;
 use nigh::{Auto, Task, estimate};
 use serde_json::{Value, json};
+use std::path::Path;
 
-pub fn run(options: &Diagnose, threads: Option<usize>, quiet: bool) -> Result<()> {
+pub fn run(Diagnose { trainings: options }: &Diagnose, threads: Option<usize>, quiet: bool) -> Result<()> {
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     if options.settings.table().contains_key("model") {
         let models: Vec<&str> = Ingredients::ALL.iter().map(|knows| knows.model()).collect();
@@ -45,10 +46,14 @@ pub fn run(options: &Diagnose, threads: Option<usize>, quiet: bool) -> Result<()
     let testing = Activity::uncounted("testing differences".to_string(), quiet);
     let finding = diagnosis.conclude(&models)?;
     drop(testing);
-    if options.json { print_json(&as_json(&diagnosis, &finding, options)) } else { print(&text(&diagnosis, &finding)) }
+    if options.json {
+        print_json(&as_json(&diagnosis, &finding, options.out.as_deref()))
+    } else {
+        print(&text(&diagnosis, &finding))
+    }
 }
 
-fn as_json(diagnosis: &Diagnosis<'_>, finding: &Finding, options: &Diagnose) -> Value {
+fn as_json(diagnosis: &Diagnosis<'_>, finding: &Finding, out: Option<&Path>) -> Value {
     let (comparison, config) = (diagnosis.comparison(), diagnosis.comparison().config());
     let model = |DiagnosedModel { knows, model, chance_p, beats_chance }: &DiagnosedModel| {
         let ((mean, std), tests) = (model.mean_and_std(), model.tests());
@@ -73,7 +78,7 @@ fn as_json(diagnosis: &Diagnosis<'_>, finding: &Finding, options: &Diagnose) -> 
         "models": finding.models.iter().map(model).collect::<Vec<_>>(),
         "chance": { "mean": mean_and_std(&finding.chance).0, "tests": finding.chance },
         "differences": finding.differences.iter().map(difference).collect::<Vec<_>>(),
-        "width": finding.width, "out": options.out.as_ref().map(|out| out.display().to_string()),
+        "width": finding.width, "out": out.map(|out| out.display().to_string()),
     })
 }
 

@@ -1,7 +1,8 @@
 //! Edges in Parquet or Arrow.
 
 use super::layout::TablePlace;
-use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges, numbered, sorted_graphs};
+use super::order::{numbered, sorted_graphs};
+use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges};
 use crate::dataset::Ids;
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
