@@ -551,4 +551,15 @@ mod tests {
         let settings = Node2Vec { walks_per_node: 2, walk_length: 20, ..Node2Vec::default() };
         assert_same_bits_at_every_level(|| vectors(settings, &graph, 20, 5));
     }
+
+    #[test]
+    fn every_place_draws_its_own_window_up_to_the_widest() {
+        let settings = Node2Vec { walk_length: 20_000, context: 4, negatives: 0, ..Node2Vec::default() };
+        let (buckets, noise) = (Buckets::new(1), Noise::new(&[1]));
+        let mut chunk = Chunk { walks: vec![0; 20_000], ..Chunk::default() };
+        chunk.collect_pairs(&settings, &noise, buckets, Seeds::new(1).rng(Purpose::SkipGram, &[]));
+        // Windows of 1 to 4 to both sides: five pairs per place on average.
+        let mean = chunk.pairs.len() as f64 / 20_000.0;
+        assert!((mean - 5.0).abs() < 0.1, "{mean}");
+    }
 }

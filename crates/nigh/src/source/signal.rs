@@ -270,4 +270,13 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_wide_signal_is_scaled_so_that_its_rows_have_length_one_on_average() {
+        assert_eq!((SignalScale::InverseSqrt.factor(16), SignalScale::Unit.factor(16)), (0.25, 1.0));
+        let stream = Seeds::new(1).stream(Purpose::Signal, &[0]);
+        let e = Signal::Gaussian.matrix(stream, &[0, 1, 2, 3], 0..1024, SignalScale::InverseSqrt.factor(1024));
+        let squares: f32 = e.data().iter().map(|x| x * x).sum();
+        assert!((squares / 4.0 - 1.0).abs() < 0.1, "{squares}");
+    }
 }

@@ -151,4 +151,16 @@ mod tests {
         assert_eq!(count_shared(&long, &(0..1000).collect::<Vec<_>>()), 334);
         assert_eq!(count_shared(&[], &long), 0);
     }
+
+    #[test]
+    fn page_ranks_solve_their_equation() {
+        // A star: centre c = 0.15 + 0.85 · 3 leaf, leaf = 0.15 + 0.85 c / 3.
+        let ranks = page_rank(&Graph::from_edges(5, &[[0, 1], [0, 2], [0, 3]]).unwrap().0);
+        let centre = (0.15 + 0.85 * 3.0 * 0.15) / (1.0 - 0.85 * 0.85);
+        let leaf = 0.15 + 0.85 * centre / 3.0;
+        let slack = 4.0 * 0.85f64.powi(PAGE_RANK_STEPS as i32);
+        for (rank, expected) in ranks.iter().zip([centre, leaf, leaf, leaf, 0.15]) {
+            assert!((rank - expected).abs() < slack, "{ranks:?}");
+        }
+    }
 }

@@ -181,3 +181,31 @@ fn check_cost(parts: &GraphParts) -> std::result::Result<(), SplitProblem> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate;
+    use crate::train::Config;
+    use std::collections::HashSet;
+
+    #[test]
+    fn parts_see_training_edges_and_negatives_are_no_known_edges() {
+        let dataset = Dataset::from_graph("communities", generate::communities(4, 10, 0.05, 1).graph);
+        let settings = Config::default().resolve(&dataset).unwrap().split();
+        let settings = SplitSettings { test_edges: TestEdges::TrainingAndValidation, ..settings };
+        let whole = &dataset.samples[0].graph;
+        let edges: Vec<[u32; 2]> = whole.edges().collect();
+        let (train, rest) = edges.split_at(edges.len() / 2);
+        let (valid, test) = rest.split_at(rest.len() / 2);
+        let parts = hold_out(&dataset.samples[0], 0, [train, valid, test], &settings, Seeds::new(1)).unwrap();
+        let seen = |view: &View| view.graph().edges().collect::<HashSet<_>>();
+        let training: HashSet<[u32; 2]> = train.iter().copied().collect();
+        assert_eq!((seen(&parts.train.view), seen(&parts.valid.view)), (training.clone(), training.clone()));
+        assert_eq!(seen(&parts.test.view), training.iter().chain(valid).copied().collect());
+        for part in [&parts.valid, &parts.test] {
+            assert!(part.question.negative.iter().all(|&[a, b]| a != b && !whole.has_edge(a, b)));
+        }
+        assert_ne!(parts.valid.question.negative[..10], parts.test.question.negative[..10]);
+    }
+}

@@ -354,3 +354,44 @@ fn nodes_by_class(labels: &[Option<u32>], num_classes: usize) -> Vec<Vec<u32>> {
     }
     classes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::Matrix;
+    use crate::train::Config;
+
+    #[test]
+    fn reconstruction_alone_sees_no_features() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let n = dataset.samples[0].graph.num_nodes();
+        let features = Features::from_matrix(Matrix::from_fn(n, 2, |i, _| i as f32));
+        let sample = Sample { features, ..dataset.samples[0].clone() };
+        let columns = |task: Task| task.whole_view(&sample, 0).unwrap().features.cols();
+        assert_eq!(columns(Task::LinkPrediction), 2);
+        assert_ne!(columns(Task::GraphReconstruction), 2);
+    }
+
+    #[test]
+    fn something_is_left_to_train_on_however_large_the_other_parts() {
+        let settings = Config::default().resolve(&Dataset::built_in("communities").unwrap()).unwrap().split();
+        let of = |total, valid_fraction, test_fraction| {
+            sizes(total, &SplitSettings { valid_fraction, test_fraction, ..settings }, "edges").unwrap()
+        };
+        assert_eq!(of(20, 0.1, 0.2), [14, 2, 4]);
+        assert_eq!(of(3, 0.1, 0.1), [1, 1, 1]);
+        assert_eq!(of(5, 0.5, 0.5), [1, 3, 1]);
+    }
+
+    #[test]
+    fn every_graph_is_in_one_part() {
+        let one = Dataset::built_in("communities").unwrap();
+        let dataset = Dataset { samples: vec![one.samples[0].clone(); 10], ..one };
+        let settings = Config::default().resolve(&dataset).unwrap().split();
+        let parts = graphs_by_part(&dataset, &settings, Seeds::new(1)).unwrap();
+        assert_eq!(parts.each_ref().map(Vec::len), [8, 1, 1]);
+        let mut all = parts.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..10).collect::<Vec<_>>());
+    }
+}

@@ -156,3 +156,26 @@ fn sizes_in_class(
     }
     Ok([train, valid, if test == 0 { total - train - valid } else { test }])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::Config;
+
+    #[test]
+    fn nodes_of_each_class_are_drawn_on_their_own_into_one_part_each() {
+        let dataset = Dataset::built_in("leaders").unwrap();
+        let settings =
+            Config { task: Task::NodeClassification, ..Config::default() }.resolve(&dataset).unwrap().split();
+        let settings = SplitSettings { per_class: Some([10, 5, 15]), ..settings };
+        let dataset = Dataset { class_names: vec!["even".into(), "odd".into()], ..dataset };
+        let labels: Vec<Option<u32>> = (0..100).map(|node| Some(node % 2)).collect();
+        let parts = draw(&dataset, &labels, &settings, Seeds::new(1)).unwrap();
+        assert_eq!(parts.each_ref().map(Vec::len), [20, 10, 30]);
+        let distinct: BTreeSet<u32> = parts.iter().flatten().copied().collect();
+        assert_eq!(distinct.len(), 60, "no node is in two parts");
+        let halves =
+            |odd: u32| -> Vec<u32> { parts[0].iter().filter(|node| *node % 2 == odd).map(|node| node / 2).collect() };
+        assert_ne!(halves(0), halves(1), "classes of one size have orders of their own");
+    }
+}

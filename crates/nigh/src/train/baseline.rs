@@ -340,4 +340,11 @@ mod tests {
         assert!(katz.metrics.is_empty() && katz.left_out.unwrap().contains("operations; nigh train --model katz"));
         assert_eq!(measured(Heuristic::CommonNeighbors).metrics[&Metric::Pairs(PairMetric::Auc)], 0.5);
     }
+
+    #[test]
+    fn training_nodes_of_another_graph_have_no_vote() {
+        let (ours, theirs) = (parts(&[(1, 1)], &[(0, 1)]), parts(&[(2, 0), (3, 0)], &[(0, 0)]));
+        let both = NodeParts { train: [ours.train, theirs.train].concat(), ..ours };
+        assert_eq!(votes(&both.test()[0], &both, &BTreeMap::new()), [Some(1)]);
+    }
 }

@@ -508,3 +508,37 @@ impl Resolved {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit() -> FitSettings {
+        Config::default().resolve(&Dataset::built_in("communities").unwrap()).unwrap().fit()
+    }
+
+    #[test]
+    fn the_learning_rate_is_lower_behind_the_epoch_that_is_set_and_not_in_it() {
+        let step =
+            FitSettings { schedule: Schedule::Step, learning_rate: 0.5, decay_at: 3, decay_factor: 0.1, ..fit() };
+        assert_eq!([1, 3, 4, 9].map(|epoch| step.learning_rate_at(epoch)), [0.5, 0.5, 0.05, 0.05]);
+        let never = FitSettings { decay_at: 0, ..step };
+        assert_eq!(never.learning_rate_at(9), 0.5);
+    }
+
+    #[test]
+    fn half_a_cosine_starts_at_the_learning_rate_and_falls_with_every_step() {
+        let cosine = FitSettings { schedule: Schedule::Cosine, learning_rate: 0.5, epochs: 10, ..fit() };
+        assert_eq!(cosine.learning_rate_at(1), 0.5);
+        let near = |a: f32, b: f32| (a - b).abs() < 1e-6;
+        assert!(near(cosine.learning_rate_at(6), 0.25), "{}", cosine.learning_rate_at(6));
+        assert!(near(cosine.learning_rate_within(5, 4, 4), cosine.learning_rate_at(6)));
+        assert!(cosine.learning_rate_within(5, 1, 4) > cosine.learning_rate_within(5, 2, 4));
+    }
+
+    #[test]
+    fn the_first_epoch_every_few_and_the_last_are_evaluated() {
+        let fit = FitSettings { epochs: 7, evaluate_every: 3, ..fit() };
+        assert_eq!((1..=7).filter(|&epoch| fit.evaluates_after(epoch)).collect::<Vec<_>>(), [1, 3, 6, 7]);
+    }
+}
