@@ -154,7 +154,10 @@ impl TextTable {
         if text.separator == Separator::Byte(b'\t') && text.head.iter().all(|line| is_mixed_numbers(&line.text)) {
             text.separator = Separator::Blanks;
         }
-        let ends_empty = |line: &HeadLine| text.columns(line).map(|fields| fields.last().is_some_and(String::is_empty));
+        // One column that is empty, such as `""`, ends with no separator.
+        let ends_empty = |line: &HeadLine| {
+            text.columns(line).map(|fields| fields.len() > 1 && fields.last().is_some_and(String::is_empty))
+        };
         // A header may end with a separator and name a column without a name: then the line below has a value there.
         let has_trailing = match &text.head[..] {
             [] => false,
@@ -246,7 +249,7 @@ impl TextTable {
     /// The columns of a line of the head.
     pub fn fields(&self, line: &HeadLine) -> Result<Vec<String>> {
         let mut fields = self.columns(line)?;
-        if self.has_trailing.load(Ordering::Relaxed) {
+        if self.has_trailing.load(Ordering::Relaxed) && fields.len() > 1 {
             fields.pop_if(|field| field.is_empty());
         }
         Ok(fields)
@@ -566,6 +569,15 @@ mod tests {
             assert_eq!(table(content.as_bytes()).unwrap().separator, separator, "{content}");
         }
     }
+    #[test]
+    fn a_line_of_one_empty_text_has_one_column() {
+        for content in [&b"\"\"\n"[..], b"a,\n\"\"\n"] {
+            let text = table(content).unwrap();
+            assert!(text.head.iter().all(|line| text.fields(line).unwrap().len() == 1), "{content:?}");
+        }
+        assert_eq!(table(b"\"\"\n").unwrap().notes(), [""; 0]);
+    }
+
     #[test]
     fn separators_at_the_end_and_mixed_ones_are_noted() {
         let split = |content: &str, line: &'static str| -> (Vec<String>, Vec<String>) {
