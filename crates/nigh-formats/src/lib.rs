@@ -30,6 +30,7 @@
 
 mod archive;
 pub mod atomic;
+pub mod bundle;
 pub mod columnar;
 pub mod compressed;
 pub mod digest;
@@ -38,6 +39,7 @@ mod files;
 mod format;
 pub mod graph_xml;
 pub mod gzip_lines;
+pub mod interrupt;
 mod lines;
 pub mod matlab;
 pub mod matrix_market;

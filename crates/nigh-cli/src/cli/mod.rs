@@ -8,7 +8,7 @@ mod training;
 pub use experiments::{Report, ReportFormat, Reproduce};
 pub use input::{Data, DataCommand};
 pub use trained::{Embed, Evaluate, Predict};
-pub use training::{Compare, Diagnose, Train, Tune};
+pub use training::{Compare, Diagnose, Split, Train, Tune};
 
 use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
@@ -17,7 +17,7 @@ use experiments::reproduce_notes;
 use nigh::{Signal, estimate};
 use std::path::PathBuf;
 use trained::PREDICT_EXAMPLES;
-use training::{COMPARE_EXAMPLES, DIAGNOSE_NOTES, TRAIN_EXAMPLES, TUNE_NOTES};
+use training::{COMPARE_EXAMPLES, DIAGNOSE_NOTES, SPLIT_NOTES, TRAIN_EXAMPLES, TUNE_NOTES};
 
 /// Stochastic Message Passing: graph neural networks that know where a node is and still what a node is
 #[derive(Debug, Parser)]
@@ -53,6 +53,9 @@ pub enum Command {
     /// Train a model on a graph and report its test metric
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(Box<Train>),
+    /// Write the split that a training uses, as csv files
+    #[command(after_help = SPLIT_NOTES)]
+    Split(Box<Split>),
     /// Evaluate a saved model, on its own graph or on another
     Evaluate(Evaluate),
     /// Write the representation of every node of a graph

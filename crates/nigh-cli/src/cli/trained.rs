@@ -11,6 +11,10 @@ pub struct Evaluate {
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
 
+    /// Measure on the split in this folder, as for a model that was trained on it [default: split as the training did]
+    #[arg(long, value_name = "DIR")]
+    pub split: Option<PathBuf>,
+
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,

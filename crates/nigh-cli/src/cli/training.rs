@@ -1,4 +1,4 @@
-//! Commands that train on a graph: train, compare, diagnose and tune.
+//! Commands that train on a graph, or split it as a training does: train, split, compare, diagnose and tune.
 
 use super::input::Data;
 use super::whole_number;
@@ -45,6 +45,62 @@ Datasets: `nigh data list`
 Models: `nigh models`";
 
 /// Of several models, which the command names, on the same splits.
+#[derive(Debug, Args)]
+#[command(mut_args(|arg| {
+    let hides = arg.get_help_heading() == Some("Settings") && !SPLIT_SETTINGS.contains(&arg.get_id().as_str());
+    arg.hide(hides)
+}))]
+pub struct Split {
+    /// Write the split to this folder, which must not exist
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// TOML file of settings, named like the options below; options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// The settings that a split depends on.
+const SPLIT_SETTINGS: [&str; 13] = [
+    "task",
+    "seed",
+    "protocol",
+    "split",
+    "valid-fraction",
+    "test-fraction",
+    "train-per-class",
+    "valid-per-class",
+    "test-per-class",
+    "evaluation-negatives",
+    "valid-negative-ratio",
+    "test-negative-ratio",
+    "test-edges",
+];
+
+pub(super) const SPLIT_NOTES: &str = "\
+Links: train-edges.csv, all that message passing sees; valid-positives.csv and test-positives.csv, the edges
+held out; valid-negatives.csv and test-negatives.csv, what they are told from. Classes: train-nodes.csv,
+valid-nodes.csv, test-nodes.csv. split.toml says where it comes from.
+
+`--split DIR` of train, compare, diagnose, tune and evaluate takes the folder, or one of your own with
+the same files: without negatives they are drawn, without train-edges.csv all edges of the graph are for
+training. Training with the seed of the split gives the figures of training without the folder.
+
+Examples:
+  nigh split edges.csv --seed 7 --out split
+  nigh split edges.csv --labels labels.csv --task node-classification --out split
+  nigh train edges.csv --split split --seed 7 --repeats 1";
+
 #[derive(Debug, Args)]
 #[command(mut_arg("model", |model| model.hide(true)))]
 pub struct Trainings {

@@ -1,8 +1,8 @@
 //! `nigh diagnose`: whether a task needs where a node is, what it is, or both.
 
-use super::compare::{heading, mean_metrics, train_all};
+use super::compare::{heading, train_all};
 use super::train::LayeredSettings;
-use super::{WrongUsage, check_writable, load, print, print_json, print_notes, use_threads};
+use super::{WrongUsage, check_writable, load, print, print_json, print_notes};
 use crate::cli::Diagnose;
 use crate::progress::Activity;
 use anyhow::Result;
@@ -15,15 +15,12 @@ use nigh::{Auto, Task, estimate};
 use serde_json::{Value, json};
 use std::path::Path;
 
-pub fn run(Diagnose { trainings: options }: &Diagnose, threads: Option<usize>, quiet: bool) -> Result<()> {
+pub fn run(Diagnose { trainings: options }: &Diagnose, quiet: bool) -> Result<()> {
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     if options.settings.table().contains_key("model") {
         let models: Vec<&str> = Ingredients::ALL.iter().map(|knows| knows.model()).collect();
         let problem = format!("--model has no place here: diagnose trains {}", models.join(", "));
         return Err(WrongUsage(problem).into());
-    }
-    if let (None, Some(threads)) = (threads, settings.threads) {
-        use_threads(threads)?;
     }
     if let Some(out) = &options.out {
         check_writable(out)?;
@@ -38,6 +35,7 @@ pub fn run(Diagnose { trainings: options }: &Diagnose, threads: Option<usize>, q
         }
         _ => (),
     }
+    let dataset = settings.with_split(&config, dataset)?;
     let diagnosis = Diagnosis::new(&dataset, config).map_err(|error| settings.locate(error))?;
     if let (Auto::Is(model), Some(file)) = (&settings.config.model, &options.config) {
         print_notes(&[format!("model {model} of {} is not used", file.display())], quiet);
@@ -59,7 +57,7 @@ fn as_json(diagnosis: &Diagnosis<'_>, finding: &Finding, out: Option<&Path>) -> 
         let ((mean, std), tests) = (model.mean_and_std(), model.tests());
         json!({
             "knows": knows, "model": model.model, "mean": mean, "std": std, "interval_95": interval_95(&tests), "tests": tests,
-            "metrics": mean_metrics(model), "beats_chance": beats_chance, "chance_p": chance_p.p,
+            "metrics": model.mean_metrics(), "beats_chance": beats_chance, "chance_p": chance_p.p,
             "chance_p_holm": chance_p.corrected, "millis_per_epoch": model.millis_per_epoch(), "seconds": model.seconds(),
             "peak_bytes": model.peak_bytes(),
         })

@@ -3,10 +3,11 @@
 use crate::test_folder::TestFolder;
 use std::process::Command;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "demo",
     "train",
     "tune",
+    "split",
     "evaluate",
     "embed",
     "predict",
@@ -55,8 +56,8 @@ fn scripts_name_every_command_and_setting() {
 fn names_of_datasets_and_tables_are_completed_beside_files() {
     let folder = TestFolder::new();
     let script = folder.nigh("completions zsh").ok();
-    // train, tune, evaluate, embed, predict, certify, compare, diagnose, data show and data export; report; reproduce.
-    for (names, places) in [("(grid communities ", 10), ("beyond-ablation)", 1), ("beyond-ablation all)", 1)] {
+    // train, tune, split, evaluate, embed, predict, certify, compare, diagnose, data show and data export; report; reproduce.
+    for (names, places) in [("(grid communities ", 11), ("beyond-ablation)", 1), ("beyond-ablation all)", 1)] {
         let both = |line: &&str| line.contains("_alternative") && line.contains(names) && line.contains("_files");
         assert_eq!(script.lines().filter(both).count(), places, "{names}");
     }

@@ -10,6 +10,7 @@ pub use self::write::{Formulas, csv_field};
 use crate::compressed;
 use crate::error::{Error, Parsed, Result};
 use crate::files;
+use crate::interrupt;
 use std::borrow::Cow;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -184,6 +185,7 @@ impl TextTable {
         let work = |_: rayon::BroadcastContext<'_>| {
             let (mut worker, mut done, mut bytes) = (worker(), Vec::new(), Vec::new());
             while !stop.load(Ordering::Relaxed) {
+                interrupt::check();
                 let filled = blocks.lock().unwrap_or_else(PoisonError::into_inner).fill(&mut bytes);
                 let (index, counts, result) = match filled {
                     Ok(None) => break,
@@ -233,6 +235,7 @@ impl TextTable {
         let mut blocks = BlockReader::open(self)?;
         let (mut bytes, mut above) = (Vec::new(), blocks.above);
         while let Some(index) = blocks.fill(&mut bytes)? {
+            interrupt::check();
             let block = LineBlock { index, bytes: &bytes, skip: if index == 0 { skip } else { 0 } };
             let mut fields = Vec::new();
             let located = |wrong: BadLine| Error::line(&self.path, above + wrong.line + 1, wrong.problem);

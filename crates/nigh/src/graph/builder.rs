@@ -8,6 +8,7 @@ use super::{Cleaning, Graph};
 use crate::error::{GraphProblem, Result};
 use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::sort::sort_rows;
+use crate::threads;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -185,7 +186,10 @@ fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning,
     }
     let cleaned: Vec<Rows> = jobs
         .into_par_iter()
-        .map(|(number, neighbours, weights)| Rows::fill(number, &edges, neighbours, weights))
+        .map(|(number, neighbours, weights)| {
+            threads::check();
+            Rows::fill(number, &edges, neighbours, weights)
+        })
         .collect();
     drop(edges);
 
@@ -195,6 +199,7 @@ fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning,
     let mut marks = Vec::with_capacity(num_nodes);
     let (mut kept, mut start) = (0, 0);
     for (rows, length) in cleaned.into_iter().zip(lengths) {
+        threads::check();
         let left = start..start + rows.kept;
         if start != kept && !left.is_empty() {
             neighbours.copy_within(left.clone(), kept);

@@ -12,6 +12,7 @@ use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::dispatch::simd;
 use crate::linalg::{Matrix, dot};
 use crate::seeds::{Purpose, Rng, Seeds, unit};
+use crate::threads;
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,6 +111,7 @@ impl Node2Vec {
                 for (number, starts) in chunks.chunks(chunks_per_block).enumerate() {
                     let block = &mut block[..starts.len()];
                     block.par_iter_mut().zip(starts).enumerate().for_each(|(at, (chunk, starts))| {
+                        threads::check();
                         let number = number * chunks_per_block + at;
                         let walked = (done + at * walks_per_chunk) as f32 / total as f32;
                         chunk.rate = self.learning_rate + (LAST_RATE - self.learning_rate) * walked;
@@ -134,6 +136,7 @@ impl Node2Vec {
         for round in 0..self.walks_per_node as u64 {
             let stream = seeds.stream(Purpose::Walk, &[round]);
             starts.par_chunks(64).for_each_init(Vec::new, |walk, starts| {
+                threads::check();
                 walk.clear();
                 starts.iter().for_each(|&start| walker.walk(start, self.walk_length, stream, walk));
                 // Whole numbers add up to the same in any order.
@@ -313,6 +316,7 @@ impl Vectors {
         let mut ys: Vec<(usize, &mut [f32])> = self.y.chunks_mut(bucket).enumerate().collect();
         for _ in 0..count {
             self.x.par_chunks_mut(bucket).zip(&mut ys).enumerate().for_each(|(a, (x, (b, y)))| {
+                threads::check();
                 block.iter().for_each(|chunk| learn(chunk.cell(a * count + *b), chunk.rate, self.dim, x, y));
             });
             ys.rotate_left(1);

@@ -5,6 +5,7 @@ use crate::linalg::Matrix;
 use crate::linalg::dispatch::simd;
 use crate::names::named;
 use crate::seeds::{Stream, unit};
+use crate::threads;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -77,6 +78,7 @@ impl Signal {
         }
         const ROWS: usize = 256;
         e.data_mut().par_chunks_mut(ROWS * columns.len()).zip(nodes.par_chunks(ROWS)).for_each(|(rows, nodes)| {
+            threads::check();
             fill_rows(self, stream, nodes, columns.clone(), factor, rows);
         });
     }

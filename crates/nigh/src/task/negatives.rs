@@ -5,6 +5,7 @@ use crate::graph::Graph;
 use crate::linalg::dispatch::simd;
 use crate::names::named;
 use crate::seeds::{Stream, below};
+use crate::threads;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -151,6 +152,9 @@ impl Classes {
 /// Refused draws after which the pairs are searched one by one: some graphs have hardly any non-edge.
 const MAX_DRAWS: u64 = 256;
 
+/// Pairs that are drawn one by one between two checks for an interruption.
+const PAIRS_PER_CHECK: u64 = 1 << 14;
+
 impl PairSampler {
     /// From all nodes.
     pub fn new(num_nodes: usize, rule: NegativeRule) -> PairSampler {
@@ -172,6 +176,7 @@ impl PairSampler {
         const PAIRS_PER_TASK: usize = 1 << 12;
         pairs.resize(count, [0; 2]);
         pairs.par_chunks_mut(PAIRS_PER_TASK).enumerate().for_each(|(task, pairs)| {
+            threads::check();
             self.draw_some(stream, (task * PAIRS_PER_TASK) as u64, pairs);
         });
     }
@@ -275,8 +280,11 @@ pub(super) fn draw_once(
         return pairs;
     }
     let mut seen = HashSet::with_capacity(count);
-    let mut number = 0;
+    let mut number = 0u64;
     while pairs.len() < count {
+        if number.is_multiple_of(PAIRS_PER_CHECK) {
+            threads::check();
+        }
         let [a, b] = sampler.pair(stream, number);
         if seen.insert([a.min(b), a.max(b)]) {
             pairs.push([a, b]);

@@ -74,22 +74,23 @@ fn split_graph<Q>(
 ) -> Result<Parts<Q, Q>> {
     let sample = &dataset.samples[0];
     let view: Arc<View> = Task::NodeClassification.whole_view(sample, 0)?.into();
-    let parts = match &dataset.fixed_split {
+    let (parts, needed) = match &dataset.fixed_split {
         // Counts per class that were set explicitly go before the usual split.
         Some(FixedSplit::Nodes(parts)) if settings.choice == SplitChoice::Given && settings.per_class.is_none() => {
-            parts.clone()
+            (parts.clone(), 2)
         }
-        _ => drawn()?,
+        _ => (drawn()?, 3),
     };
-    if let Some(empty) = parts.iter().position(Vec::is_empty) {
+    if let Some(empty) = parts[..needed].iter().position(Vec::is_empty) {
         let part = ["training", "validation", "test"][empty];
         return Err(problem(dataset, 0, SplitProblem::EmptyPart { part }));
     }
+    let has_test = !parts[2].is_empty();
     let [train, valid, test] = parts.map(|mut nodes| {
         nodes.sort_unstable();
         vec![Part { view: view.clone(), question: asks(sample, nodes) }]
     });
-    Ok(Parts { train, valid, test: Some(test) })
+    Ok(Parts { train, valid, test: has_test.then_some(test) })
 }
 
 /// A number of nodes of each class, or a fraction of them.

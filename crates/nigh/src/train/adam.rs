@@ -4,6 +4,7 @@ use crate::linalg::Matrix;
 use crate::linalg::dispatch::simd;
 use crate::names::named;
 use crate::tape::Weights;
+use crate::threads;
 use rayon::prelude::*;
 
 const BETA_1: f32 = 0.9;
@@ -59,6 +60,7 @@ impl Adam {
             let (values, gradients) = (weight.value.data_mut(), weight.gradient.data());
             let moments = first.data_mut().par_chunks_mut(BLOCK).zip(second.data_mut().par_chunks_mut(BLOCK));
             let blocks = values.par_chunks_mut(BLOCK).zip(gradients.par_chunks(BLOCK)).zip(moments);
+            threads::check();
             blocks.for_each(|((w, g), (m, v))| update(w, g, m, v, step, root, l2, kept));
         }
     }

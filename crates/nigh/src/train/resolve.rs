@@ -4,7 +4,7 @@ use super::adam::Optimizer;
 use super::config::{Choices, Config, NodeFeatures, Protocol, Resolved};
 use super::preset::Preset;
 use super::schedule::Schedule;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, FixedSplit, PaperDefaults};
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric, SetMetric};
 use crate::model::catalog::{self, Hyperparameters, NodeTable};
@@ -12,7 +12,7 @@ use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scorin
 use crate::names::Auto;
 use crate::source::walks::ExactCost;
 use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
-use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitSettings, Task};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, SplitSettings, Task};
 use std::borrow::Cow;
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
@@ -40,6 +40,19 @@ impl Config {
         let dataset = self.node_features.seen(dataset);
         let preset = Preset::of(&model, Dimensions::of(&dataset))?;
         self.resolve_for(&dataset, model, &architecture, preset)
+    }
+
+    /// The data with a split of one's own, on which every repeat is then trained. It has to fit the task and the other settings.
+    pub fn with_split(&self, dataset: Dataset, split: FixedSplit) -> Result<Dataset> {
+        self.task.check_split(&split)?;
+        if self.split == SplitChoice::Random {
+            return Err(Error::setting("split", self.split, "there is a split of its own with the data"));
+        }
+        if let Auto::Is(count @ 1..) = self.train_per_class {
+            return Err(Error::setting("train-per-class", count, "the split says which nodes are for training"));
+        }
+        let paper_defaults = PaperDefaults { per_class: None, ..dataset.paper_defaults };
+        Ok(Dataset { fixed_split: Some(split), paper_defaults, ..dataset })
     }
 
     /// The model that the user chose, or the one that answers the task best.

@@ -6,6 +6,7 @@ use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges};
 use crate::dataset::Ids;
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
+use crate::threads;
 use nigh_formats::columnar::{Batch, ColumnValues, Columnar};
 use rayon::prelude::*;
 use std::path::Path;
@@ -23,6 +24,7 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns) -> Result<EdgeLi
     // Integers are kept as such until another type comes.
     let mut integers: Vec<[i64; 2]> = Vec::new();
     for batch in file.batches(&wanted)? {
+        threads::check();
         let Batch { first_row, columns: read } = batch?;
         let wrong = |at: usize, found: &str, expected: &str| {
             Error::file(path, format!("column `{}` holds {found}; expected {expected}", header[wanted[at]]))

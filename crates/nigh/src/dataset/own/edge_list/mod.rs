@@ -10,13 +10,14 @@ mod shape;
 pub(crate) use self::columnar::{numbered_integers, read_columnar};
 pub use self::layout::{EdgeColumns, WeightColumn};
 use self::layout::{EdgeLayout, TablePlace, is_header};
-pub(crate) use self::order::ascending;
-use self::order::{numbered, sorted_graphs};
+use self::order::sorted_graphs;
+pub(crate) use self::order::{ascending, numbered};
 use self::row::{EdgeRow, plain_line, plain_pair};
 use crate::dataset::ids::{Ids, whole_number};
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Edges, Graph, build, build_mentioned, span};
+use crate::threads;
 use nigh_formats::Texts;
 use nigh_formats::table::{TableReader, header_note};
 use nigh_formats::text_table::{
@@ -104,6 +105,7 @@ impl ListedEdges {
         let shared = |number: usize| {
             let mut edges = Edges::new(weighted);
             for (at, piece) in pieces.iter().enumerate().skip(number * share).take(share) {
+                threads::check();
                 match weights.get(at) {
                     None => piece.iter().for_each(|&edge| edges.push(edge)),
                     Some(weights) => piece.iter().zip(weights).for_each(|(&edge, &w)| edges.push_weighted(edge, w)),
@@ -314,6 +316,7 @@ fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<Edge
     let places: Vec<Vec<u32>> = places.into_iter().map(|places| places.into_iter().map(place).collect()).collect();
     if let ListedEdges::Pieces(pieces, _) = &mut list.edges {
         pieces.par_iter_mut().zip(of_piece).for_each(|(edges, worker)| {
+            threads::check();
             edges.iter_mut().flatten().for_each(|end| *end = places[worker][*end as usize]);
         });
     }
