@@ -2,7 +2,8 @@
 
 #[path = "../../crates/nigh/tests/graph_files/mod.rs"]
 mod graph_files;
+mod one_thread;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+libfuzzer_sys::fuzz_target!(init: one_thread::work_here(), |bytes: &[u8]| {
     let _ = graph_files::read("json_rows", bytes);
 });

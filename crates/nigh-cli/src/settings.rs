@@ -5,6 +5,7 @@ use clap::builder::{PossibleValue, StyledStr, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use nigh::train::{SETTINGS, Setting};
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 /// The settings that were given on the command line.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +54,16 @@ fn option(setting: &'static Setting) -> Arg {
         .allow_negative_numbers(true)
 }
 
+/// Whether this value of `split` is a folder in the place of `given` or `random`: it exists, or looks like a path.
+fn is_folder(text: &str) -> bool {
+    text.contains(['/', '\\', '.']) || Path::new(text).is_dir()
+}
+
+/// The folder of a split, if `split` is one.
+pub fn split_folder(table: &toml::Table) -> Option<PathBuf> {
+    table.get("split").and_then(toml::Value::as_str).filter(|text| is_folder(text)).map(PathBuf::from)
+}
+
 #[derive(Clone)]
 struct SettingParser(&'static Setting);
 
@@ -61,7 +72,11 @@ impl TypedValueParser for SettingParser {
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<toml::Value, clap::Error> {
         let setting = self.0;
-        (move |text: &str| setting.parse(text)).parse_ref(command, arg, value)
+        let parse = move |text: &str| match setting.name == "split" && is_folder(text) {
+            true => Ok(toml::Value::String(text.to_string())),
+            false => setting.parse(text),
+        };
+        parse.parse_ref(command, arg, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

@@ -3,6 +3,7 @@
 use crate::archive::{self, TarMember};
 use crate::error::{Error, Result};
 use crate::files::{self, ReadSeek};
+use crate::interrupt;
 use crate::utf16::Utf16Read;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
@@ -142,6 +143,7 @@ struct CountedRead<R> {
 
 impl<R: Read> Read for CountedRead<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        interrupt::check();
         let count = self.source.read(buffer)?;
         self.taken.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)

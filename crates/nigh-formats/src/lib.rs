@@ -31,6 +31,7 @@
 
 mod archive;
 pub mod atomic;
+pub mod bundle;
 pub mod columnar;
 pub mod compressed;
 pub mod digest;
@@ -39,6 +40,7 @@ mod files;
 mod format;
 pub mod graph_xml;
 pub mod gzip_lines;
+pub mod interrupt;
 mod lines;
 pub mod matlab;
 pub mod matrix_market;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Text as it is shown to people. Whoever wrote a file chose its ids, headers and name; characters of them that would command a
+/// Text as it is shown to people. The ids, headers and name of a file come from its author; characters of them that would command a
 /// terminal or change the order of what is read become visible: ESC is shown as `\u{1b}`. Line breaks and tabs stay.
 ///
 /// ```

@@ -230,6 +230,12 @@ pub enum Error {
         /// The model.
         model: String,
     },
+    /// A heuristic was asked for probabilities.
+    #[error("{model} counts in the graph; its scores are no probabilities")]
+    NoProbabilities {
+        /// The model.
+        model: String,
+    },
     /// Several graphs where one is expected.
     #[error("{count} graphs, where one is expected")]
     SeveralGraphs {
@@ -281,6 +287,9 @@ pub enum Error {
         /// How to do without.
         remedy: String,
     },
+    /// The work was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
     /// A saved model that can't be used.
     #[error("model folder {}: {problem}", path.display())]
     Artefact {
@@ -400,6 +409,68 @@ pub enum SplitProblem {
     /// All labels differ.
     #[error("no two nodes have the same label; there is no positive pair")]
     NoSameLabelPair,
+    /// A part of a given split that is empty.
+    #[error("the {part} part of the split has no {what}")]
+    NothingGiven {
+        /// Training, validation or test.
+        part: &'static str,
+        /// Of what.
+        what: &'static str,
+    },
+    /// A node or an edge that a given split has in two places.
+    #[error(
+        "{what} is {}", if parts[0] == parts[1] { format!("twice in the {} part of the split", parts[0]) } else {
+            format!("in the {} part and in the {} part of the split", parts[0], parts[1])
+        }
+    )]
+    Twice {
+        /// The node or edge.
+        what: String,
+        /// Where it is.
+        parts: [&'static str; 2],
+    },
+    /// A node of a given split that can't be asked about.
+    #[error("{node} of the {part} part of the split has no label")]
+    WithoutLabel {
+        /// The node.
+        node: String,
+        /// Training, validation or test.
+        part: &'static str,
+    },
+    /// A pair of a node and itself.
+    #[error("the {part} part of the split has a pair of node {node} and itself")]
+    SelfPair {
+        /// The node.
+        node: String,
+        /// Training, validation or test.
+        part: &'static str,
+    },
+    /// A training edge of a given split that the graph does not have.
+    #[error("{edge} is a training edge of the split, and no edge of the graph")]
+    NotAnEdge {
+        /// The edge.
+        edge: String,
+    },
+    /// Held-out edges that message passing would see.
+    #[error(
+        "{} among those that message passing sees, the first is {first}; take them out of the graph, or list the training edges \
+         without them",
+        if *count == 1 { "1 held-out edge is".to_string() } else { format!("{count} held-out edges are") }
+    )]
+    Visible {
+        /// How many there are.
+        count: usize,
+        /// One of them.
+        first: String,
+    },
+    /// A negative of a given split that is an edge.
+    #[error("{pair} is a negative of the {part} part of the split, and an edge as well")]
+    EdgeAsNegative {
+        /// The pair.
+        pair: String,
+        /// Validation or test.
+        part: &'static str,
+    },
     /// A graph too small for its fractions.
     #[error("the graph is too small to split: no labelled node is left for {part}")]
     EmptyPart {
@@ -428,6 +499,12 @@ pub enum SplitProblem {
         /// For training, validation and test (0 for all others).
         wanted: [usize; 3],
     },
+}
+
+impl From<nigh_formats::interrupt::Interrupted> for Error {
+    fn from(_: nigh_formats::interrupt::Interrupted) -> Error {
+        Error::Interrupted
+    }
 }
 
 impl Error {

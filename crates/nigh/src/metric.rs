@@ -455,6 +455,18 @@ mod tests {
         assert_eq!(micro_f1(&labels, &predictions), accuracy(&labels, &predictions));
     }
 
+    #[test]
+    fn classes_that_do_not_occur_do_not_count() {
+        assert_eq!(macro_f1(&[0, 7, 7], &[0, 7, 7]), 1.0);
+    }
+
+    #[test]
+    fn equal_scores_share_the_mean_of_their_ranks() {
+        assert_eq!(ranks(&[3.0, 1.0, 1.0, 0.0, 1.0]), [1.0, 0.5, 0.5, 0.0, 0.5]);
+        // One negative above, two level: between ranks 2 and 4.
+        assert_eq!(mean_reciprocal_rank(&[2.0], &[3.0, 2.0, 2.0, 1.0]), 1.0 / 3.0);
+    }
+
     proptest! {
         #[test]
         fn auc_does_not_change_under_monotone_maps(

@@ -11,6 +11,7 @@ use crate::linalg::aligned::AlignedVec;
 use crate::linalg::half::{Half, Storage, scale_of};
 use crate::seeds::Stream;
 use crate::source::Signal;
+use crate::threads;
 use nigh_formats::atomic::{PartialFile, unnamed_file};
 use nigh_formats::npy;
 use nigh_formats::sections::{bytes_of, bytes_of_mut};
@@ -232,6 +233,7 @@ impl Propagation {
         let each = |work: &mut dyn FnMut(Range<usize>) -> Result<()>| -> Result<()> {
             let mut stretches = graph.row_stretches(stretch).peekable();
             while let Some(rows) = stretches.next() {
+                threads::check();
                 if let (Some(next), true) = (stretches.peek(), releases) {
                     graph.will_need(next.clone());
                 }

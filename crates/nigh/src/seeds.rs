@@ -1,6 +1,8 @@
 //! Randomness with an address: the same `(root seed, purpose, address, position)` is the same number, in any order and on any
 //! number of threads. No generator is shared, so a draw added in one place changes no number in another.
 
+use crate::threads;
+
 /// What a stream of numbers is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
@@ -176,6 +178,9 @@ pub struct Rng {
     left: usize,
 }
 
+/// Items that are shuffled between two checks for an interruption.
+const ITEMS_PER_CHECK: usize = 1 << 16;
+
 impl Rng {
     /// The next 32 bits.
     pub fn word(&mut self) -> u32 {
@@ -209,6 +214,9 @@ impl Rng {
     /// Brings `items` into a random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
+            if last.is_multiple_of(ITEMS_PER_CHECK) {
+                threads::check();
+            }
             items.swap(last, self.below(last + 1));
         }
     }

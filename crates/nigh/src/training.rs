@@ -8,6 +8,7 @@ use crate::task::Split;
 use crate::train::preset::Preset;
 use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent, class_memory};
 use crate::trained::Trained;
+use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
 
 /// A training that is ready to run.
@@ -37,16 +38,7 @@ impl<'d> Training<'d, 'static> {
         let config = config.resolve(dataset)?;
         let dataset = config.node_features.seen(dataset);
         let architecture = config.architecture(Dimensions::of(&dataset))?;
-        class_memory::check(&dataset, dataset.class_names.len(), config.task, &architecture)?;
-        Ok(Training {
-            dataset,
-            config,
-            architecture,
-            split: None,
-            observer: None,
-            checkpoint: None,
-            beside: Beside::default(),
-        })
+        Training::ready(dataset, config, architecture)
     }
 
     /// Of an architecture of your own, made from the settings. `config.model` is the name that the folder of the model
@@ -60,6 +52,10 @@ impl<'d> Training<'d, 'static> {
         let dataset = config.node_features.seen(dataset);
         let config = config.resolve_for(&dataset, model, &architecture(&Hyperparameters::default()), Preset::PAPER)?;
         let architecture = config.architecture_of(Dimensions::of(&dataset), |settings| Ok(architecture(settings)))?;
+        Training::ready(dataset, config, architecture)
+    }
+
+    fn ready(dataset: Cow<'d, Dataset>, config: Resolved, architecture: Architecture) -> Result<Training<'d, 'static>> {
         class_memory::check(&dataset, dataset.class_names.len(), config.task, &architecture)?;
         Ok(Training {
             dataset,
@@ -100,13 +96,14 @@ impl<'d, 'o> Training<'d, 'o> {
         &self.config
     }
 
-    /// Trains, and keeps the model of the best repeat.
+    /// Trains, and keeps the model of the best repeat. Within [`threads::run`](crate::threads::run) it can be interrupted; what a
+    /// checkpoint has then stays.
     pub fn run(self) -> Result<Trained> {
         let Training { dataset, config, architecture, split, observer, checkpoint, beside } = self;
         let split = split.as_ref();
         let job = Job { dataset: &dataset, config: &config, architecture: &architecture, split, beside };
         let mut silent = Silent;
-        let outcome = train::fit(&job, observer.unwrap_or(&mut silent), checkpoint.as_ref())?;
+        let outcome = catch(|| train::fit(&job, observer.unwrap_or(&mut silent), checkpoint.as_ref()))??;
         Ok(Trained::new(&dataset, config, outcome))
     }
 }
@@ -114,7 +111,7 @@ impl<'d, 'o> Training<'d, 'o> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Features, FixedSplit, Sample};
+    use crate::dataset::{Features, FixedPairs, FixedSplit, Sample};
     use crate::linalg::Matrix;
     use crate::task::{EvaluationNegatives, SplitChoice, Task};
     use crate::train::NodeFeatures;
@@ -205,6 +202,26 @@ mod tests {
         let before = written.replace(&format!(",\"vectors_auc\":{}", linear.test), "");
         assert_ne!(before, written);
         assert_eq!(serde_json::from_str::<crate::Run>(&before).unwrap().vectors_auc, None);
+    }
+
+    #[test]
+    fn without_a_test_part_the_validation_is_reported() {
+        let run = |name: &str, task, split: &dyn Fn(&Dataset) -> FixedSplit| {
+            let mut dataset = Dataset::built_in(name).unwrap();
+            dataset.fixed_split = Some(split(&dataset));
+            let config = Config { task, model: "smp-linear".into(), epochs: 5.into(), repeats: 1, ..Config::default() };
+            let config = Config { train_per_class: 0.into(), ..config };
+            let run = Training::new(&dataset, config).unwrap().run().unwrap().summary.repeats[0].clone();
+            assert_eq!(run.test, run.valid, "{name}");
+        };
+        run("leaders", Task::NodeClassification, &|dataset| {
+            FixedSplit::nodes(dataset, [(0..300).collect(), (300..400).collect(), Vec::new()]).unwrap()
+        });
+        run("communities", Task::LinkPrediction, &|dataset| {
+            let edges: Vec<[u32; 2]> = dataset.samples[0].graph.edges().collect();
+            let valid = FixedPairs { positive: edges[..300].to_vec(), negative: Vec::new() };
+            FixedSplit::pairs(dataset, Some(edges[300..].to_vec()), [valid, FixedPairs::default()]).unwrap()
+        });
     }
 
     #[test]

@@ -4,8 +4,8 @@ mod graph_files;
 #[path = "../../nigh-formats/tests/samples/mod.rs"]
 mod samples;
 
+use graph_files::gzip;
 use samples::{Hostile, check_hostile};
-use std::io::Write;
 
 const HOSTILE: &[Hostile] = &[
     ("bomb.csv.gz", "gz", "the most that is read", || gzip(&b"0,1\n".repeat(2_000_000))),
@@ -32,12 +32,6 @@ const HOSTILE: &[Hostile] = &[
     }),
     ("cut.csv.gz", "gz", "edge.csv.gz", || gzip(&b"0,1\n".repeat(100))[..20].to_vec()),
 ];
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
 
 #[test]
 fn hostile_files_are_refused_with_a_reason() {

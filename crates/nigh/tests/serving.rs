@@ -56,3 +56,90 @@ fn an_architecture_of_ones_own_is_trained_saved_loaded_and_used() {
         assert_eq!(loaded.evaluate(&dataset).unwrap().0.test, trained.run().test);
     }
 }
+
+/// The same graph with its nodes in another order, and the number of each node there.
+fn shuffled(dataset: &Dataset) -> (Dataset, Vec<u32>) {
+    let mut order: Vec<u32> = (0..dataset.num_nodes() as u32).collect();
+    nigh::Seeds::new(5).rng(nigh::Purpose::Order, &[]).shuffle(&mut order);
+    let sample = &dataset.samples[0];
+    let mut other = Dataset::from_graph("shuffled", sample.graph.permute(&order).unwrap());
+    let names = order.iter().map(|&node| format!("n{node}"));
+    other.samples[0].ids = nigh::Ids::from_names(names).into();
+    if let Some(labels) = &sample.labels {
+        other.samples[0].labels = Some(order.iter().map(|&node| labels[node as usize]).collect());
+        other.class_names = dataset.class_names.clone();
+    }
+    let mut places = vec![0; order.len()];
+    (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
+    (other, places)
+}
+
+/// A built-in graph whose nodes have names.
+fn named(name: &str) -> Dataset {
+    let mut dataset = Dataset::built_in(name).unwrap();
+    let names = (0..dataset.num_nodes()).map(|node| format!("n{node}"));
+    dataset.samples[0].ids = nigh::Ids::from_names(names).into();
+    dataset
+}
+
+#[test]
+fn answers_go_by_the_numbers_of_nodes_in_the_data_whatever_their_order() {
+    let close = |a: f32, b: f32| (a - b).abs() < 1e-4;
+    let dataset = named("communities");
+    let (other, places) = shuffled(&dataset);
+    let trained = Training::new(&dataset, short("smp-linear", Task::LinkPrediction)).unwrap().run().unwrap();
+    let pairs: Vec<[u32; 2]> = (0..50).map(|node| [node, (7 * node + 1) % 400]).collect();
+    let moved: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(|node| places[node as usize])).collect();
+    let (scores, probabilities) =
+        (trained.scores(&dataset, &pairs).unwrap(), trained.probabilities(&dataset, &pairs).unwrap());
+    assert!(scores.iter().zip(&probabilities).all(|(score, p)| close(1.0 / (1.0 + (-score).exp()), *p)));
+    assert!(scores.iter().zip(trained.scores(&other, &moved).unwrap()).all(|(a, b)| close(*a, b)));
+    let links = trained.links(&dataset, 9, 5, false).unwrap();
+    let again = trained.links(&other, places[9], 5, false).unwrap();
+    assert_eq!(links.len(), 5);
+    assert!(links.iter().zip(&again).all(|(a, b)| close(a.score, b.score)));
+    assert!(again.iter().any(|link| link.node == places[links[0].node as usize]));
+    let beyond = trained.scores(&dataset, &[[0, 400]]).unwrap_err().to_string();
+    assert_eq!(beyond, "node 400 is not there; 400 are counted from zero");
+    assert!(trained.class_probabilities(&dataset, &[0]).is_err());
+
+    let dataset = named("leaders");
+    let (other, places) = shuffled(&dataset);
+    let trained = Training::new(&dataset, short("smp-linear", Task::NodeClassification)).unwrap().run().unwrap();
+    assert!(!trained.curve().is_empty() && trained.curve() == trained.run().curve);
+    let expected = trained.class_probabilities(&dataset, &[4, 2, 8]).unwrap();
+    let found = trained.class_probabilities(&other, &[4usize, 2, 8].map(|node| places[node])).unwrap();
+    assert!(expected.data().iter().zip(found.data()).all(|(a, b)| close(*a, *b)));
+    let classes = trained.apply(&dataset).unwrap().classes().unwrap();
+    for (row, node) in [4usize, 2, 8].into_iter().enumerate() {
+        let (sum, likely) = (expected.row(row).iter().sum::<f32>(), expected.row(row)[classes[node].class as usize]);
+        assert!(close(sum, 1.0) && close(likely, classes[node].probability));
+    }
+    let katz = Training::new(&dataset, Config { epochs: 1.into(), ..short("katz", Task::LinkPrediction) });
+    let error = katz.unwrap().run().unwrap().probabilities(&dataset, &[[0, 1]]).unwrap_err().to_string();
+    assert_eq!(error, "katz counts in the graph; its scores are no probabilities");
+}
+
+#[test]
+fn a_model_as_bytes_is_the_same_model_and_damage_is_told() {
+    let (dataset, folder) = (named("communities"), tempfile::tempdir().unwrap());
+    let trained = Training::new(&dataset, short("smp-linear", Task::LinkPrediction)).unwrap().run().unwrap();
+    let bytes = trained.to_bytes();
+    let again = Trained::from_bytes(&bytes).unwrap();
+    assert_eq!(again.to_bytes(), bytes);
+    for (name, model) in [("one", &trained), ("two", &again)] {
+        model.save(&folder.path().join(name)).unwrap();
+    }
+    for entry in std::fs::read_dir(folder.path().join("one")).unwrap() {
+        let name = entry.unwrap().file_name();
+        let [one, two] = ["one", "two"].map(|of| std::fs::read(folder.path().join(of).join(&name)).unwrap());
+        assert!(one == two, "{name:?}");
+    }
+    let mut damaged = bytes.clone();
+    let at = damaged.len() / 3;
+    damaged[at] ^= 1;
+    for wrong in [&damaged[..], &bytes[..at], b""] {
+        let error = Trained::from_bytes(wrong).unwrap_err().to_string();
+        assert!(error.starts_with("model folder model in memory: "), "{error}");
+    }
+}

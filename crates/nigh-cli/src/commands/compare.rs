@@ -1,35 +1,31 @@
 //! `nigh compare`: several models on one graph, with the same splits.
 
 use super::train::LayeredSettings;
+use super::trimmed;
 use super::{WrongUsage, check_writable, create_parents, load, note_on_settings, print, print_json, print_notes};
-use super::{trimmed, use_threads};
+use crate::VERSION;
 use crate::cli::Compare;
 use crate::progress::{self, Activity, Pace};
 use anyhow::Result;
 use nigh::display::{byte_size, duration, p_value, percent, pluralize};
 use nigh::experiment::{ComparedModel, ComparedRepeat, Comparison, ComparisonObserver, PValues};
-use nigh::metric::Metrics;
 use nigh::report::aligned_table::AlignedTable;
-use nigh::statistics::interval_95;
-use nigh::train::{Evaluation, Observer, Progress, Stage, mean_and_std};
+use nigh::train::{Evaluation, Observer, Progress, Stage};
 use nigh::{Auto, Metric};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-pub fn run(options: &Compare, threads: Option<usize>, quiet: bool) -> Result<()> {
+pub fn run(Compare { models, trainings: options }: &Compare, quiet: bool) -> Result<()> {
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     if options.settings.table().contains_key("model") {
         return Err(WrongUsage("--model names one model; compare takes several: --models a,b,c".into()).into());
     }
-    if let (None, Some(threads)) = (threads, settings.threads) {
-        use_threads(threads)?;
-    }
     if let Some(out) = &options.out {
         check_writable(out)?;
     }
-    let dataset = load(&options.data, quiet)?;
-    let models = trimmed(&options.models);
+    let dataset = settings.with_split(&settings.config, load(&options.data, quiet)?)?;
+    let models = trimmed(models);
     let comparison =
         Comparison::new(&dataset, settings.config.clone(), &models).map_err(|error| settings.locate(error))?;
     if let (Auto::Is(model), Some(file)) = (&settings.config.model, &options.config) {
@@ -38,7 +34,9 @@ pub fn run(options: &Compare, threads: Option<usize>, quiet: bool) -> Result<()>
     }
     let models = train_all(&comparison, options.out.as_deref(), quiet)?;
     if options.json {
-        return print_json(&as_json(&comparison, &models, options));
+        let mut shown = comparison.to_json(&models);
+        shown["out"] = json!(options.out.as_ref().map(|out| out.display().to_string()));
+        return print_json(&shown);
     }
     if comparison.config().repeats == 1 {
         print_notes(&["one repeat gives no p-values; use --repeats 5 or more".to_string()], quiet);
@@ -75,38 +73,9 @@ pub(super) fn train_all(comparison: &Comparison<'_>, out: Option<&Path>, quiet: 
         pace: Pace::default(),
         quiet,
     };
-    let models = comparison.run(journal.as_mut(), env!("NIGH_VERSION"), &mut watch);
+    let models = comparison.run(journal.as_mut(), VERSION, &mut watch);
     drop(watch);
     Ok(models?)
-}
-
-fn as_json(comparison: &Comparison<'_>, models: &[ComparedModel], options: &Compare) -> Value {
-    let (best, config) = (models[0].mean_and_std().0, comparison.config());
-    let model = |model: &ComparedModel| {
-        let ((mean, std), tests) = (model.mean_and_std(), model.tests());
-        json!({
-            "model": model.model, "mean": mean, "std": std, "interval_95": interval_95(&tests), "tests": tests,
-            "metrics": mean_metrics(model), "behind": best - mean,
-            "p": model.p_values.map(|values| values.p), "p_holm": model.p_values.map(|values| values.corrected),
-            "millis_per_epoch": model.millis_per_epoch(), "seconds": model.seconds(), "peak_bytes": model.peak_bytes(),
-        })
-    };
-    json!({
-        "dataset": comparison.dataset().name, "task": config.task, "metric": comparison.metric(),
-        "protocol": config.protocol, "repeats": config.repeats, "epochs": config.epochs, "seed": config.seed,
-        "config": config, "models": models.iter().map(model).collect::<Vec<_>>(),
-        "out": options.out.as_ref().map(|out| out.display().to_string()),
-    })
-}
-
-/// The mean of every metric over the repeats.
-pub(super) fn mean_metrics(model: &ComparedModel) -> Metrics {
-    let of_repeats = || model.repeats.iter().map(|repeat| &repeat.record.metrics);
-    let mean = |metric: &Metric| {
-        let values: Option<Vec<f64>> = of_repeats().map(|metrics| metrics.get(metric).copied()).collect();
-        values.map(|values| (*metric, mean_and_std(&values).0))
-    };
-    of_repeats().next().into_iter().flat_map(|metrics| metrics.keys().filter_map(mean)).collect()
 }
 
 fn text(comparison: &Comparison<'_>, rows: &[ComparedModel]) -> String {

@@ -1,8 +1,8 @@
 //! `nigh diagnose`: whether a task needs where a node is, what it is, or both.
 
-use super::compare::{heading, mean_metrics, train_all};
+use super::compare::{heading, train_all};
 use super::train::LayeredSettings;
-use super::{WrongUsage, check_writable, load, print, print_json, print_notes, use_threads};
+use super::{WrongUsage, check_writable, load, print, print_json, print_notes};
 use crate::cli::Diagnose;
 use crate::progress::Activity;
 use anyhow::Result;
@@ -13,16 +13,14 @@ use nigh::statistics::interval_95;
 use nigh::train::mean_and_std;
 use nigh::{Auto, Task, estimate};
 use serde_json::{Value, json};
+use std::path::Path;
 
-pub fn run(options: &Diagnose, threads: Option<usize>, quiet: bool) -> Result<()> {
+pub fn run(Diagnose { trainings: options }: &Diagnose, quiet: bool) -> Result<()> {
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     if options.settings.table().contains_key("model") {
         let models: Vec<&str> = Ingredients::ALL.iter().map(|knows| knows.model()).collect();
         let problem = format!("--model has no place here: diagnose trains {}", models.join(", "));
         return Err(WrongUsage(problem).into());
-    }
-    if let (None, Some(threads)) = (threads, settings.threads) {
-        use_threads(threads)?;
     }
     if let Some(out) = &options.out {
         check_writable(out)?;
@@ -37,6 +35,7 @@ pub fn run(options: &Diagnose, threads: Option<usize>, quiet: bool) -> Result<()
         }
         _ => (),
     }
+    let dataset = settings.with_split(&config, dataset)?;
     let diagnosis = Diagnosis::new(&dataset, config).map_err(|error| settings.locate(error))?;
     if let (Auto::Is(model), Some(file)) = (&settings.config.model, &options.config) {
         print_notes(&[format!("model {model} of {} is not used", file.display())], quiet);
@@ -45,16 +44,20 @@ pub fn run(options: &Diagnose, threads: Option<usize>, quiet: bool) -> Result<()
     let testing = Activity::uncounted("testing differences".to_string(), quiet);
     let finding = diagnosis.conclude(&models)?;
     drop(testing);
-    if options.json { print_json(&as_json(&diagnosis, &finding, options)) } else { print(&text(&diagnosis, &finding)) }
+    if options.json {
+        print_json(&as_json(&diagnosis, &finding, options.out.as_deref()))
+    } else {
+        print(&text(&diagnosis, &finding))
+    }
 }
 
-fn as_json(diagnosis: &Diagnosis<'_>, finding: &Finding, options: &Diagnose) -> Value {
+fn as_json(diagnosis: &Diagnosis<'_>, finding: &Finding, out: Option<&Path>) -> Value {
     let (comparison, config) = (diagnosis.comparison(), diagnosis.comparison().config());
     let model = |DiagnosedModel { knows, model, chance_p, beats_chance }: &DiagnosedModel| {
         let ((mean, std), tests) = (model.mean_and_std(), model.tests());
         json!({
             "knows": knows, "model": model.model, "mean": mean, "std": std, "interval_95": interval_95(&tests), "tests": tests,
-            "metrics": mean_metrics(model), "beats_chance": beats_chance, "chance_p": chance_p.p,
+            "metrics": model.mean_metrics(), "beats_chance": beats_chance, "chance_p": chance_p.p,
             "chance_p_holm": chance_p.corrected, "millis_per_epoch": model.millis_per_epoch(), "seconds": model.seconds(),
             "peak_bytes": model.peak_bytes(),
         })
@@ -73,7 +76,7 @@ fn as_json(diagnosis: &Diagnosis<'_>, finding: &Finding, options: &Diagnose) -> 
         "models": finding.models.iter().map(model).collect::<Vec<_>>(),
         "chance": { "mean": mean_and_std(&finding.chance).0, "tests": finding.chance },
         "differences": finding.differences.iter().map(difference).collect::<Vec<_>>(),
-        "width": finding.width, "out": options.out.as_ref().map(|out| out.display().to_string()),
+        "width": finding.width, "out": out.map(|out| out.display().to_string()),
     })
 }
 

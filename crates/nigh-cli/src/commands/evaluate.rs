@@ -4,6 +4,7 @@ use super::{load, print, print_json, print_notes};
 use crate::cli::Evaluate;
 use anyhow::Result;
 use nigh::Trained;
+use nigh::dataset::FixedSplit;
 use nigh::display::percent;
 use nigh::report::aligned_table::AlignedTable;
 use serde_json::json;
@@ -11,7 +12,10 @@ use serde_json::json;
 pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
     let trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
-    let (evaluation, notes) = trained.evaluate(&dataset)?;
+    let (evaluation, notes) = match &options.split {
+        Some(folder) => trained.evaluate_on(&dataset, FixedSplit::read(&dataset, folder)?)?,
+        None => trained.evaluate(&dataset)?,
+    };
     print_notes(&notes, quiet);
     let config = &trained.config;
     let run = trained.run();

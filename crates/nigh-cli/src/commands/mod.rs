@@ -17,15 +17,17 @@ mod predict;
 mod propagate;
 mod report;
 mod reproduce;
+mod split;
 mod train;
 mod tune;
 
 use crate::cli::{Command, CommandLine, Data};
 use crate::progress;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use nigh::dataset::Folders;
 use nigh::display::visible;
 use nigh::formats::{atomic, is_stdin};
+use nigh::threads::Interrupt;
 use nigh::{Dataset, Error};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -48,16 +50,27 @@ impl std::fmt::Display for WrongUsage {
 
 impl std::error::Error for WrongUsage {}
 
-/// Runs a command.
-pub fn run(command_line: CommandLine) -> Result<()> {
+/// Runs a command on threads that stop at an interruption.
+pub fn run(command_line: CommandLine, interrupt: &Interrupt) -> Result<()> {
     let CommandLine { command, threads, quiet } = command_line;
-    if let Some(threads) = threads {
-        use_threads(threads)?;
-    }
+    let file = match &command {
+        Command::Train(options) => options.config.as_deref(),
+        Command::Compare(options) => options.trainings.config.as_deref(),
+        Command::Diagnose(options) => options.trainings.config.as_deref(),
+        Command::Tune(options) => options.config.as_deref(),
+        Command::Split(options) => options.config.as_deref(),
+        _ => None,
+    };
+    let threads = threads.or_else(|| train::threads_of(file?));
+    nigh::threads::run(threads, interrupt, || dispatch(command, quiet))
+}
+
+fn dispatch(command: Command, quiet: bool) -> Result<()> {
     match command {
         Command::Data { command } => data::run(&command, quiet),
         Command::Demo(options) => demo::run(&options, quiet),
-        Command::Train(options) => train::run(&options, threads, quiet),
+        Command::Train(options) => train::run(&options, quiet),
+        Command::Split(options) => split::run(&options, quiet),
         Command::Evaluate(options) => evaluate::run(&options, quiet),
         Command::Embed(options) => embed::run(&options, quiet),
         Command::Propagate(options) => propagate::run(&options, quiet),
@@ -67,19 +80,12 @@ pub fn run(command_line: CommandLine) -> Result<()> {
         Command::Models(options) => models::run(&options),
         Command::Completions { shell } => completions::run(shell),
         Command::Man(options) => man::run(&options, quiet),
-        Command::Compare(options) => compare::run(&options, threads, quiet),
-        Command::Diagnose(options) => diagnose::run(&options, threads, quiet),
+        Command::Compare(options) => compare::run(&options, quiet),
+        Command::Diagnose(options) => diagnose::run(&options, quiet),
         Command::Reproduce(options) => reproduce::run(&options, quiet),
         Command::Report(options) => report::run(&options, quiet),
-        Command::Tune(options) => tune::run(&options, threads, quiet),
+        Command::Tune(options) => tune::run(&options, quiet),
     }
-}
-
-fn use_threads(threads: usize) -> Result<()> {
-    if !(1..=1024).contains(&threads) {
-        return Err(Error::setting("threads", threads, "expected a whole number from 1 to 1024").into());
-    }
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("can't start threads")
 }
 
 /// Checks that a folder does not exist and can be created. `remedy` completes the message for one that exists.

@@ -4,11 +4,11 @@ use super::{WrongUsage, check_writable, create_parents, is_styled, print_data, p
 use crate::cli::{Report, ReportFormat};
 use anyhow::Result;
 use nigh::Error;
-use nigh::experiment::{ComparedTable, ComparisonCounts, Figure, Published, Store, Verdict, VerdictCounts};
+use nigh::experiment::{ComparedTable, Store};
 use nigh::formats::atomic;
+use nigh::report::json::tables_json;
 use nigh::report::page::page;
 use nigh::report::paper;
-use serde_json::{Value, json};
 
 pub fn run(options: &Report, quiet: bool) -> Result<()> {
     let tables = reproduce::tables(options.table.as_deref().unwrap_or("all"), options.epochs, options.repeats)?;
@@ -33,7 +33,7 @@ pub fn run(options: &Report, quiet: bool) -> Result<()> {
                 + &tables.iter().map(|table| paper::csv(table, formulas)).collect::<Vec<_>>().concat()
         }
         ReportFormat::Html => page(&tables, &records),
-        ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(&as_json(&tables))?),
+        ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(&tables_json(&tables))?),
     };
     match &options.out {
         Some(path) => {
@@ -70,49 +70,4 @@ fn text(tables: &[ComparedTable], is_styled: bool) -> String {
     let mut text: String = tables.iter().map(|compared| paper::text(compared, is_styled) + "\n").collect();
     text += &paper::summary(tables).to_string();
     text
-}
-
-fn as_json(tables: &[ComparedTable]) -> Value {
-    let figures = |compared: &ComparedTable| {
-        compared.figures.iter().map(|figure| figure_json(compared, figure)).collect::<Vec<_>>()
-    };
-    let summary = |figures: &mut dyn Iterator<Item = &Figure>| match tables.iter().any(|one| one.table.is_comparison())
-    {
-        true => json!(ComparisonCounts::of(figures)),
-        false => json!(VerdictCounts::of(figures)),
-    };
-    json!({
-        "summary": summary(&mut tables.iter().flat_map(|compared| &compared.figures)),
-        "tables": tables.iter().map(|compared| {
-            json!({
-                "name": compared.table.name,
-                "title": compared.table.title,
-                "measure": compared.table.measure,
-                "summary": summary(&mut compared.figures.iter()),
-                "figures": figures(compared),
-            })
-        }).collect::<Vec<_>>(),
-    })
-}
-
-fn figure_json(compared: &ComparedTable, figure: &Figure) -> Value {
-    let (row, column) = (&compared.table.rows[figure.row], &compared.table.columns[figure.column]);
-    let published = match figure.published {
-        Some(Published::Figure { mean, std, .. }) => json!({ "mean": mean, "std": std }),
-        Some(Published::OutOfMemory) => json!("out of memory"),
-        None => Value::Null,
-    };
-    json!({
-        "table": compared.table.name,
-        "row": row.label,
-        "model": row.model,
-        "column": column.label,
-        "dataset": column.dataset,
-        "task": figure.cell.as_ref().map(|cell| cell.config.task),
-        "measure": compared.measure(figure.column),
-        "ours": figure.measured,
-        "theirs": published,
-        "verdict": figure.verdict,
-        "why": (figure.verdict == Verdict::NotRun).then(|| compared.why(figure)),
-    })
 }

@@ -1,15 +1,17 @@
 //! `nigh train`: split, build, train, report, save.
 
-use super::{load, new_folder, note_on_settings, print, print_json, print_notes, use_threads};
+use super::{load, new_folder, note_on_settings, print, print_json, print_notes};
 use crate::cli::Train;
 use crate::progress::TrainingBar;
-use crate::settings::Settings;
+use crate::settings::{Settings, split_folder};
 use anyhow::{Result, anyhow};
+use nigh::dataset::FixedSplit;
 use nigh::display::{byte_size, percent, pluralize};
 use nigh::experiment::Peak;
 use nigh::model::PairSource;
 use nigh::plan::{Workload, too_little, total};
 use nigh::report::aligned_table::AlignedTable;
+use nigh::threads::MAX_THREADS;
 use nigh::train::mean_and_std;
 use nigh::trained::{BaselineSummary, MetricSummary};
 use nigh::{
@@ -19,17 +21,14 @@ use nigh::{
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
+pub fn run(options: &Train, quiet: bool) -> Result<()> {
     let ended = options.out.as_deref().filter(|out| options.resume && out.exists());
     let out = match ended {
         Some(_) => None,
         None => options.out.as_deref().map(|out| free_folder(out, options.resume)).transpose()?,
     };
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
-    if let (None, Some(threads)) = (threads, settings.threads) {
-        use_threads(threads)?;
-    }
-    let dataset = load(&options.data, quiet)?;
+    let dataset = settings.with_split(&settings.config, load(&options.data, quiet)?)?;
     let training = Training::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error))?;
     check_memory(&dataset, training.config(), options.memory)?;
     let chosen = settings.config.chosen_model();
@@ -70,10 +69,16 @@ pub fn run(options: &Train, threads: Option<usize>, quiet: bool) -> Result<()> {
     };
     let trained = training.observer(&mut bar).run();
     drop(bar);
-    let trained = trained.inspect_err(|_| {
-        // A checkpoint of this run would fail again; one that was there before is kept.
-        if let Some(checkpoint) = checkpoint.as_ref().filter(|_| !resumed) {
-            let _ = std::fs::remove_file(checkpoint.path());
+    let trained = trained.inspect_err(|error| {
+        let checkpoint = checkpoint.as_ref().map(Checkpoint::path);
+        let is_interrupted = matches!(error, Error::Interrupted);
+        match checkpoint.filter(|path| path.exists()) {
+            Some(path) if is_interrupted => {
+                print_notes(&[format!("{} has what was learned; --resume continues from it", path.display())], quiet);
+            }
+            // A checkpoint of this run would fail again; one that was there before is kept.
+            Some(path) if !resumed => drop(std::fs::remove_file(path)),
+            _ => {}
         }
         created.remove();
     })?;
@@ -130,7 +135,7 @@ fn show(
 ) -> Result<()> {
     print_notes(trained.summary.note_on_hits(trained.config.metric).as_slice(), quiet);
     match options.json {
-        true => print_json(&json(dataset, trained, unused, out)),
+        true => print_json(&json(trained, unused, out)),
         false => print(&text(dataset, trained)),
     }
 }
@@ -154,28 +159,39 @@ pub(super) struct LayeredSettings {
     given: toml::Table,
     /// Settings of the command line.
     typed: toml::Table,
-    pub threads: Option<usize>,
     file: Option<PathBuf>,
+    /// The folder of a split.
+    split: Option<PathBuf>,
 }
 
 impl LayeredSettings {
     pub fn read(file: Option<&Path>, settings: &Settings) -> Result<LayeredSettings> {
         let mut table = match file {
-            Some(path) => Config::read_table(path, &["threads"])?,
+            Some(path) => read_file(path)?,
             None => toml::Table::new(),
         };
-        let threads = match (table.remove("threads"), file) {
-            (Some(toml::Value::Integer(threads @ 1..=1024)), _) => Some(threads as usize),
-            (Some(other), Some(path)) => {
-                let problem = format!("`threads` is {other}, but expected a whole number from 1 to 1024");
-                return Err(Error::file(path, problem).into());
-            }
-            _ => None,
-        };
+        if let (Some(threads), Some(path)) = (table.remove("threads"), file) {
+            number_of_threads(&threads, path)?;
+        }
         let typed = settings.table().clone();
         table.extend(typed.clone());
         let file = file.map(Path::to_path_buf);
-        Ok(LayeredSettings { config: Config::from_table(table.clone())?, given: table, typed, threads, file })
+        let split = split_folder(&table);
+        if split.is_some() {
+            table.remove("split");
+        }
+        Ok(LayeredSettings { config: Config::from_table(table.clone())?, given: table, typed, file, split })
+    }
+
+    /// The data with the split of `--split DIR`, if there is one.
+    pub fn with_split(&self, config: &Config, dataset: Dataset) -> Result<Dataset> {
+        Ok(match &self.split {
+            Some(folder) => {
+                let split = FixedSplit::read(&dataset, folder)?;
+                config.with_split(dataset, split).map_err(|error| self.locate(error))?
+            }
+            None => dataset,
+        })
     }
 
     /// Whether the user has set it, on the command line or in the file.
@@ -192,6 +208,29 @@ impl LayeredSettings {
             _ => error,
         }
     }
+}
+
+/// A settings file, which may have `threads`, and a folder as `split`; neither is a setting of the library.
+fn read_file(path: &Path) -> Result<toml::Table> {
+    let table = Config::read_table(path, &["threads", "split"])?;
+    Ok(match split_folder(&table) {
+        Some(_) => table,
+        None => Config::read_table(path, &["threads"])?,
+    })
+}
+
+/// The `threads` of a settings file, if it has any. What is wrong with the file is told when its settings are read.
+pub(super) fn threads_of(file: &Path) -> Option<usize> {
+    let table = read_file(file).ok()?;
+    number_of_threads(table.get("threads")?, file).ok()
+}
+
+fn number_of_threads(value: &toml::Value, file: &Path) -> Result<usize> {
+    let number = value.as_integer().and_then(|number| usize::try_from(number).ok());
+    Ok(number.filter(|number| (1..=MAX_THREADS).contains(number)).ok_or_else(|| {
+        let problem = format!("`threads` is {value}, but expected a whole number from 1 to {MAX_THREADS}");
+        Error::file(file, problem)
+    })?)
 }
 
 /// Folders that were created for the output, to be removed if training fails.
@@ -235,46 +274,12 @@ fn checkpoint(out: &Path, options: &Train) -> Result<Checkpoint> {
     })
 }
 
-fn json(dataset: &Dataset, trained: &Trained, unused: &[String], out: Option<&Path>) -> serde_json::Value {
-    let Trained { config, summary, .. } = trained;
-    let repeats: Vec<_> = summary
-        .repeats
-        .iter()
-        .map(|run| {
-            json!({
-                "seed": run.seed, "test": run.test, "valid": run.valid, "best_epoch": run.best_epoch,
-                "epochs": run.epochs(),
-                "split": run.split, "connected": run.connected, "few_negatives": run.few_negatives,
-                "vectors_auc": run.vectors_auc, "agreement": run.agreement, "metrics": run.metrics,
-                "baselines": run.baselines,
-            })
-        })
-        .collect();
-    json!({
-        "dataset": dataset.name,
-        "task": config.task,
-        "model": config.model,
-        "metric": config.metric,
-        "mean": summary.mean,
-        "std": summary.std,
-        "interval_95": summary.chosen_metric().interval_95,
-        "metrics": summary.metrics(),
-        "baselines": summary.baselines(),
-        "beats_baselines": summary.beats_baselines(config.metric),
-        "warnings": summary.warnings(config.metric),
-        "connected": summary.connected(),
-        "repeats": repeats,
-        "millis_per_epoch": trained.millis_per_epoch,
-        "peak_rss_bytes": Peak::so_far().bytes(),
-        "num_nodes": dataset.num_nodes(),
-        "num_edges": dataset.num_edges(),
-        "storage_error": summary.storage_error,
-        "proximity_error": summary.proximity_error,
-        "num_parameters": trained.num_parameters(),
-        "config": config,
-        "settings_without_effect": unused,
-        "out": out.map(|out| out.display().to_string()),
-    })
+fn json(trained: &Trained, unused: &[String], out: Option<&Path>) -> serde_json::Value {
+    let mut shown = trained.to_json();
+    shown["peak_rss_bytes"] = json!(Peak::so_far().bytes());
+    shown["settings_without_effect"] = json!(unused);
+    shown["out"] = json!(out.map(|out| out.display().to_string()));
+    shown
 }
 
 fn text(dataset: &Dataset, trained: &Trained) -> String {

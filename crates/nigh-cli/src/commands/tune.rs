@@ -1,7 +1,7 @@
 //! `nigh tune`: a search for settings, with progress, a table of what was tried, and the best settings as TOML.
 
 use super::train::LayeredSettings;
-use super::{WrongUsage, check_writable, create_parents, load, print, print_json, print_notes, use_threads};
+use super::{WrongUsage, check_writable, create_parents, load, print, print_json, print_notes};
 use crate::cli::Tune;
 use crate::progress::{self, Activity};
 use anyhow::Result;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Candidates that the table shows.
 const SHOWN: usize = 15;
 
-pub fn run(options: &Tune, threads: Option<usize>, quiet: bool) -> Result<()> {
+pub fn run(options: &Tune, quiet: bool) -> Result<()> {
     let started = Instant::now();
     let deadline = options.minutes.map(|minutes| deadline(started, minutes)).transpose()?;
     let log_path = options.out.as_deref().map(log_beside);
@@ -30,10 +30,7 @@ pub fn run(options: &Tune, threads: Option<usize>, quiet: bool) -> Result<()> {
         check_writable(out)?;
     }
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
-    if let (None, Some(threads)) = (threads, settings.threads) {
-        use_threads(threads)?;
-    }
-    let dataset = load(&options.data, quiet)?;
+    let dataset = settings.with_split(&settings.config, load(&options.data, quiet)?)?;
     let search = Search::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error))?;
     let search = search.candidates(options.candidates)?;
     let mut log = match &log_path {

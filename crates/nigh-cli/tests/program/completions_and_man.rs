@@ -3,10 +3,11 @@
 use crate::test_folder::TestFolder;
 use std::process::Command;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "demo",
     "train",
     "tune",
+    "split",
     "evaluate",
     "embed",
     "predict",
@@ -55,9 +56,9 @@ fn scripts_name_every_command_and_setting() {
 fn names_of_datasets_and_tables_are_completed_beside_files() {
     let folder = TestFolder::new();
     let script = folder.nigh("completions zsh").ok();
-    // train, tune, evaluate, embed, propagate, estimate, predict, certify, compare, diagnose, data show, data convert and data
+    // train, tune, split, evaluate, embed, propagate, estimate, predict, certify, compare, diagnose, data show, data convert and data
     // export; report; reproduce.
-    for (names, places) in [("(grid communities ", 13), ("beyond-ablation)", 1), ("beyond-ablation all)", 1)] {
+    for (names, places) in [("(grid communities ", 14), ("beyond-ablation)", 1), ("beyond-ablation all)", 1)] {
         let both = |line: &&str| line.contains("_alternative") && line.contains(names) && line.contains("_files");
         assert_eq!(script.lines().filter(both).count(), places, "{names}");
     }

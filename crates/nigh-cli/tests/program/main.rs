@@ -28,6 +28,7 @@ mod sample_graphs;
 #[path = "../../../nigh/src/dataset/named/fetch/server.rs"]
 mod server;
 mod snapshots;
+mod split;
 mod test_folder;
 mod train;
 mod tune;

@@ -87,6 +87,55 @@ fn one_two_and_four_threads_write_the_same_bytes() {
     }
 }
 
+/// Waits until `seen`, then presses Ctrl-C. Returns exit code and messages.
+#[cfg(unix)]
+fn stopped_by_ctrl_c(folder: &TestFolder, line: &str, mut seen: impl FnMut() -> bool) -> (Option<i32>, String) {
+    let mut command = folder.command(line);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let since = Instant::now();
+    while !seen() {
+        assert!(since.elapsed() < Duration::from_secs(60), "nothing came to be seen");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("the program kill").success());
+    let output = child.wait_with_output().expect("a child");
+    (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8 text"))
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_the_checkpoint_and_nothing_half_written() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
+    let line = "train edges.txt --epochs 1000000 --repeats 1 --checkpoint-every 1 --out model";
+    let checkpoint = folder.path("model.checkpoint");
+    let (code, stderr) = stopped_by_ctrl_c(&folder, line, || checkpoint.exists());
+    assert_eq!(code, Some(130), "{stderr}");
+    assert!(stderr.ends_with("error: interrupted\n"), "{stderr}");
+    assert!(stderr.contains("model.checkpoint has what was learned; --resume continues from it"), "{stderr}");
+    assert_eq!(folder.names(), ["edges.txt", "model.checkpoint"]);
+    let before = folder.read("model.checkpoint");
+    let moved_on = || std::fs::read(&checkpoint).is_ok_and(|now| now != before);
+    let (code, stderr) = stopped_by_ctrl_c(&folder, &format!("{line} --resume"), moved_on);
+    assert_eq!((code, stderr.contains("resuming from model.checkpoint")), (Some(130), true), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_what_waits_for_standard_input() {
+    let folder = TestFolder::new();
+    let mut command = folder.command("train - --out deep/model");
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let open = child.stdin.take();
+    // Until it reads.
+    std::thread::sleep(Duration::from_millis(500));
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("the program kill").success());
+    assert_eq!(child.wait().expect("a child").code(), Some(130));
+    drop(open);
+    assert!(folder.names().is_empty());
+}
+
 /// A folder with the checkpoint of a run of `edges.txt` that was killed.
 fn interrupted(line: &str) -> TestFolder {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);

@@ -10,6 +10,7 @@ pub use self::write::{Formulas, csv_field};
 use crate::compressed;
 use crate::error::{Error, Parsed, Result};
 use crate::files;
+use crate::interrupt;
 use std::borrow::Cow;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -154,7 +155,10 @@ impl TextTable {
         if text.separator == Separator::Byte(b'\t') && text.head.iter().all(|line| is_mixed_numbers(&line.text)) {
             text.separator = Separator::Blanks;
         }
-        let ends_empty = |line: &HeadLine| text.columns(line).map(|fields| fields.last().is_some_and(String::is_empty));
+        // One column that is empty, such as `""`, ends with no separator.
+        let ends_empty = |line: &HeadLine| {
+            text.columns(line).map(|fields| fields.len() > 1 && fields.last().is_some_and(String::is_empty))
+        };
         // A header may end with a separator and name a column without a name: then the line below has a value there.
         let has_trailing = match &text.head[..] {
             [] => false,
@@ -181,6 +185,7 @@ impl TextTable {
         let work = |_: rayon::BroadcastContext<'_>| {
             let (mut worker, mut done, mut bytes) = (worker(), Vec::new(), Vec::new());
             while !stop.load(Ordering::Relaxed) {
+                interrupt::check();
                 let filled = blocks.lock().unwrap_or_else(PoisonError::into_inner).fill(&mut bytes);
                 let (index, counts, result) = match filled {
                     Ok(None) => break,
@@ -230,6 +235,7 @@ impl TextTable {
         let mut blocks = BlockReader::open(self)?;
         let (mut bytes, mut above) = (Vec::new(), blocks.above);
         while let Some(index) = blocks.fill(&mut bytes)? {
+            interrupt::check();
             let block = LineBlock { index, bytes: &bytes, skip: if index == 0 { skip } else { 0 } };
             let mut fields = Vec::new();
             let located = |wrong: BadLine| Error::line(&self.path, above + wrong.line + 1, wrong.problem);
@@ -246,7 +252,7 @@ impl TextTable {
     /// The columns of a line of the head.
     pub fn fields(&self, line: &HeadLine) -> Result<Vec<String>> {
         let mut fields = self.columns(line)?;
-        if self.has_trailing.load(Ordering::Relaxed) {
+        if self.has_trailing.load(Ordering::Relaxed) && fields.len() > 1 {
             fields.pop_if(|field| field.is_empty());
         }
         Ok(fields)
@@ -566,6 +572,15 @@ mod tests {
             assert_eq!(table(content.as_bytes()).unwrap().separator, separator, "{content}");
         }
     }
+    #[test]
+    fn a_line_of_one_empty_text_has_one_column() {
+        for content in [&b"\"\"\n"[..], b"a,\n\"\"\n"] {
+            let text = table(content).unwrap();
+            assert!(text.head.iter().all(|line| text.fields(line).unwrap().len() == 1), "{content:?}");
+        }
+        assert_eq!(table(b"\"\"\n").unwrap().notes(), [""; 0]);
+    }
+
     #[test]
     fn separators_at_the_end_and_mixed_ones_are_noted() {
         let split = |content: &str, line: &'static str| -> (Vec<String>, Vec<String>) {

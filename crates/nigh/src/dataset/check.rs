@@ -55,9 +55,18 @@ impl Dataset {
             Some(FixedSplit::Nodes(parts)) if !parts.iter().flatten().all(labelled) => {
                 wrong("the given split names a node without a label".into())
             }
+            // The rest was checked when it was made: this is called again and again.
+            Some(FixedSplit::Edges { train, held_out }) => {
+                let pairs = held_out.iter().flat_map(|part| [&part.positive, &part.negative]).chain([train]);
+                match pairs.flatten().flatten().any(|&node| node >= n) {
+                    true => wrong("the given split names an unknown node".into()),
+                    false => Ok(()),
+                }
+            }
             Some(FixedSplit::Pairs(parts)) => {
                 let pairs = || parts.iter().flat_map(|part| [&part.positive, &part.negative]);
-                if pairs().flatten().flatten().any(|&node| node >= n) || pairs().any(Vec::is_empty) {
+                let is_empty = parts[0].positive.is_empty();
+                if pairs().flatten().flatten().any(|&node| node >= n) || is_empty {
                     return wrong("the given split has an empty part or names an unknown node".into());
                 }
                 let seen = parts.iter().flat_map(|part| &part.positive).find(|[a, b]| first.graph.has_edge(*a, *b));

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::memory::Memory;
 use crate::seeds::{Purpose, Seeds, Stream, below, unit};
+use crate::threads;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -183,6 +184,7 @@ pub fn power_law(shape: &PowerLaw, seed: u64) -> Result<Communities> {
     let mut edges: Vec<[u32; 2]> = Vec::new();
     let mut round = 0u64;
     while edges.len() < num_edges {
+        threads::check();
         let stream = Seeds::new(seed).stream(Purpose::Generate, &[round]);
         let missing = (num_edges - edges.len()) as u64;
         // Hubs saturate in a dense graph: the last rounds draw any pair, which always ends.

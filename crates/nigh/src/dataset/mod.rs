@@ -22,7 +22,10 @@ pub use ids::{IdLookup, Ids};
 #[cfg(feature = "fetch")]
 pub use named::fetch;
 pub use named::{Counts, DatasetFile, Folder, Folders, NamedDataset, Origin, REGISTRY};
-pub use own::{EdgeColumns, IdColumns, InputFiles, LabelSeparator, NodeColumns, Pairs, WeightColumn, read_pairs};
+pub use own::{
+    EdgeColumns, FeatureRows, GraphColumns, IdColumn, IdColumns, InputFiles, IntegerColumn, LabelRows, LabelSeparator,
+    NodeColumns, Pairs, WeightColumn, read_pairs,
+};
 pub use stored::{GraphStore, Stored};
 
 use crate::error::{Error, Result};

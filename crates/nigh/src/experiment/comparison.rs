@@ -5,12 +5,13 @@ use super::run::measure_beside;
 use super::{Cell, Record};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::metric::Metric;
+use crate::metric::{Metric, Metrics};
 use crate::names::Auto;
 use crate::seeds::Seeds;
-use crate::statistics::{holm, mean_and_std, paired_p};
+use crate::statistics::{holm, interval_95, mean_and_std, paired_p};
 use crate::train::{Beside, Config, Observer, Resolved};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 
@@ -104,6 +105,16 @@ impl PValues {
 }
 
 impl ComparedModel {
+    /// The mean of every metric over the repeats.
+    pub fn mean_metrics(&self) -> Metrics {
+        let of_repeats = || self.repeats.iter().map(|repeat| &repeat.record.metrics);
+        let mean = |metric: &Metric| {
+            let values: Option<Vec<f64>> = of_repeats().map(|metrics| metrics.get(metric).copied()).collect();
+            values.map(|values| (*metric, mean_and_std(&values).0))
+        };
+        of_repeats().next().into_iter().flat_map(|metrics| metrics.keys().filter_map(mean)).collect()
+    }
+
     /// The test metric of each repeat.
     pub fn tests(&self) -> Vec<f64> {
         self.of_repeats(|repeat| repeat.record.test)
@@ -231,6 +242,25 @@ impl<'d> Comparison<'d> {
         Journal::open(path, &identity, |repeat: &ComparedRepeat| match repeat.record.check() {
             Some(problem) => Err(format!("not a repeat: {problem}")),
             None => Ok(()),
+        })
+    }
+
+    /// What was found, with the settings.
+    pub fn to_json(&self, models: &[ComparedModel]) -> Value {
+        let (config, best) = (self.config(), models.first().map_or(0.0, |best| best.mean_and_std().0));
+        let model = |model: &ComparedModel| {
+            let ((mean, std), tests) = (model.mean_and_std(), model.tests());
+            json!({
+                "model": model.model, "mean": mean, "std": std, "interval_95": interval_95(&tests), "tests": tests,
+                "metrics": model.mean_metrics(), "behind": best - mean,
+                "p": model.p_values.map(|values| values.p), "p_holm": model.p_values.map(|values| values.corrected),
+                "millis_per_epoch": model.millis_per_epoch(), "seconds": model.seconds(), "peak_bytes": model.peak_bytes(),
+            })
+        };
+        json!({
+            "dataset": self.dataset().name, "task": config.task, "metric": self.metric(),
+            "protocol": config.protocol, "repeats": config.repeats, "epochs": config.epochs, "seed": config.seed,
+            "config": config, "models": models.iter().map(model).collect::<Vec<_>>(),
         })
     }
 

@@ -14,6 +14,7 @@ mod diagnosis;
 mod journal;
 mod memory;
 mod record;
+mod reproduction;
 mod run;
 mod verdict;
 
@@ -24,6 +25,7 @@ pub(crate) use journal::Identity;
 pub use journal::{Entry, Journal};
 pub use memory::Peak;
 pub use record::{Curve, Record, RecordSet, RunLock, Store};
+pub use reproduction::{PlannedRepeat, Reproduced, Reproduction, ReproductionObserver, ReproductionPlan};
 pub use run::measure;
 pub use verdict::{ComparedTable, ComparisonCounts, Figure, Measured, Verdict, VerdictCounts};
 
@@ -228,6 +230,16 @@ impl Experiment {
         one_of("table", name, &[Experiment::names(), Experiment::names_beyond()].concat())?;
         let mut tables = Experiment::all().into_iter().chain(Experiment::all_beyond());
         Ok(tables.find(|table| table.name == name).expect("a name that was found"))
+    }
+
+    /// The tables that a word names: `all` of the paper, those `beyond` it, a TOML file, or the name of one.
+    pub fn tables(word: &str) -> Result<Vec<Experiment>> {
+        Ok(match word {
+            "all" => Experiment::all(),
+            "beyond" => Experiment::all_beyond(),
+            file if file.ends_with(".toml") => vec![Experiment::read(Path::new(file))?],
+            name => vec![Experiment::named(name)?],
+        })
     }
 
     /// Whether no row of ours has figures of the paper: ours stand beside rows that others printed, if there are any.

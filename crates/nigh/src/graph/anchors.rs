@@ -1,9 +1,10 @@
 //! Random sets of anchors, and for every node the closest member of each: the position of a node in P-GNN
 //! (You et al., ICML 2019; the fast variant, limited to two hops).
 
-use super::Graph;
+use super::{CHECKED, Graph};
 use crate::linalg::dispatch::simd;
 use crate::seeds::Stream;
+use crate::threads;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -86,6 +87,7 @@ impl Closest {
         let sizes: Vec<usize> = (0..self.num_sets).map(|set| n >> (1 + set / num_sizes)).collect();
         let (order, spare) = (&self.order, &self.spare);
         let body = |(block, entries): (usize, &mut [Entries])| {
+            threads::check();
             let sizes = &sizes[block * LANES..sizes.len().min((block + 1) * LANES)];
             let own = spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut own = own.unwrap_or_default();
@@ -218,6 +220,9 @@ simd! {
     /// `to_u = min(from_u, 1 + min_(w∈N(u)) from_w)`, where 1 is one hop.
     fn hop(graph: &Graph, from: &[Entries], to: &mut [Entries]) {
         for (u, (to, Entries(own))) in to.iter_mut().zip(from).enumerate() {
+            if u.is_multiple_of(CHECKED) {
+                threads::check();
+            }
             let mut best = [FAR; LANES];
             for &w in graph.neighbours(u) {
                 let Entries(other) = &from[w as usize];

@@ -9,6 +9,7 @@ use super::{Cleaning, Graph};
 use crate::error::{Error, GraphProblem, Result};
 use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::sort::sort_rows;
+use crate::threads;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -255,6 +256,7 @@ pub(crate) fn build_in_pieces(
     let mut cleaning = Cleaning::default();
     let mut first = 0;
     while first < num_buckets {
+        threads::check();
         let (mut end, mut bytes) = (first + 1, lengths[first] * entry);
         while end < num_buckets && bytes + lengths[end] * entry <= memory {
             bytes += lengths[end] * entry;
@@ -348,6 +350,7 @@ fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning,
     let cleaned: Vec<Rows> = jobs
         .into_par_iter()
         .map(|(number, neighbours, weights)| {
+            threads::check();
             let parts = edges.iter().flat_map(|edges| edges.parts(number)).collect::<Vec<_>>();
             Rows::fill(number, &parts, neighbours, weights)
         })
@@ -360,6 +363,7 @@ fn build_marked(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Cleaning,
     let mut marks = Vec::with_capacity(num_nodes);
     let (mut kept, mut start) = (0, 0);
     for (rows, length) in cleaned.into_iter().zip(lengths) {
+        threads::check();
         let left = start..start + rows.kept;
         if start != kept && !left.is_empty() {
             neighbours.copy_within(left.clone(), kept);

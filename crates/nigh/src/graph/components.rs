@@ -1,6 +1,7 @@
 //! Connected components.
 
-use super::Graph;
+use super::{CHECKED, Graph};
+use crate::threads;
 
 /// A connected component of a graph.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +57,9 @@ impl Graph {
             nodes.push(first as u32);
             let mut visited = 0;
             while let Some(&node) = nodes.get(visited) {
+                if visited.is_multiple_of(CHECKED) {
+                    threads::check();
+                }
                 visited += 1;
                 for &next in self.neighbours(node as usize) {
                     if !std::mem::replace(&mut seen[next as usize], true) {

@@ -3,6 +3,7 @@
 use super::Graph;
 use crate::linalg::dispatch::simd;
 use crate::seeds::{self, Stream};
+use crate::threads;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -56,6 +57,7 @@ impl EdgeMask {
         self.kept.resize(hops.div_ceil(HOPS) * neighbours.len(), 0);
         for (eight, kept) in self.kept.chunks_mut(neighbours.len().max(1)).enumerate() {
             kept.par_chunks_mut(ENTRIES).enumerate().for_each(|(task, kept)| {
+                threads::check();
                 draw_entries(stream, threshold, offsets, neighbours, addresses, eight as u32, task * ENTRIES, kept);
             });
         }
@@ -74,6 +76,7 @@ impl EdgeMask {
         let (bit, scale) = (1 << (hop % HOPS), 1.0 / (1.0 - self.rate));
         self.weights.resize(neighbours.len(), 0.0);
         self.weights.par_chunks_mut(ENTRIES).enumerate().for_each(|(task, to)| {
+            threads::check();
             let range = task * ENTRIES..task * ENTRIES + to.len();
             select(&kept[range.clone()], bit, weights.map(|weights| &weights[range]), scale, to);
         });

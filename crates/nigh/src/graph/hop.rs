@@ -5,6 +5,7 @@ use crate::linalg::aligned::AlignedVec;
 use crate::linalg::dispatch::simd;
 use crate::linalg::half::{self, Convert, Entry, Half, Storage};
 use crate::linalg::{CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, prefetch};
+use crate::threads;
 
 /// Storage between hops, reused by the next call.
 #[derive(Debug, Default)]
@@ -368,6 +369,7 @@ impl<S: Entry> Hop<'_, S> {
         // Reading its own row and writing the result cost a node about as much as two edges.
         let cost = |row: usize| offsets[row] + 2 * row;
         if end - first == 1 || (cost(end) - cost(first)) * self.width <= TASK {
+            threads::check();
             return gather(self, first, y);
         }
         let half = cost(first).midpoint(cost(end));

@@ -1,7 +1,8 @@
 //! An order of nodes that puts neighbours close together. Message passing over a large graph is bound by memory; adjacent rows
 //! of a community are loaded once for all its members.
 
-use super::Graph;
+use super::{CHECKED, Graph};
+use crate::threads;
 
 /// Nodes whose rows fit the nearest caches.
 const CACHED_NODES: usize = 1 << 13;
@@ -51,6 +52,9 @@ fn labels(graph: &Graph) -> Vec<u32> {
     let mut counts = vec![0u32; graph.num_nodes()];
     for _ in 0..ROUNDS {
         for node in 0..graph.num_nodes() {
+            if node.is_multiple_of(CHECKED) {
+                threads::check();
+            }
             let neighbours = graph.neighbours(node);
             let hash = |label: u32| (label.wrapping_mul(0x9E37_79B1) ^ node as u32).wrapping_mul(0xC2B2_AE35);
             let (mut best, mut label) = ((0, 0), labels[node]);

@@ -26,6 +26,7 @@ pub(crate) use walk::Walker;
 
 use crate::error::{GraphProblem, Result};
 use crate::seeds::mix;
+use crate::threads;
 use nigh_formats::sections::{Mapped, Plain};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -69,6 +70,9 @@ pub(crate) fn order_by(addresses: &[u32]) -> Vec<u32> {
     order
 }
 
+/// Nodes or edges between two checks for an interruption.
+const CHECKED: usize = 1 << 16;
+
 impl Graph {
     /// An unweighted graph on nodes `0..num_nodes`, isolated nodes included.
     ///
@@ -103,10 +107,13 @@ impl Graph {
         let share = edges.len().div_ceil(rayon::current_num_threads()).max(1 << 14);
         let shared = |(number, edges): (usize, &[[u32; 2]])| {
             let mut listed = Edges::new(weights.is_some());
-            match weights.map(|weights| &weights[number * share..]) {
-                None => edges.iter().for_each(|&edge| listed.push(edge)),
-                Some(weights) => {
-                    edges.iter().zip(weights).for_each(|(&edge, &weight)| listed.push_weighted(edge, weight))
+            for (at, edges) in edges.chunks(CHECKED).enumerate() {
+                threads::check();
+                match weights.map(|weights| &weights[number * share + at * CHECKED..]) {
+                    None => edges.iter().for_each(|&edge| listed.push(edge)),
+                    Some(weights) => {
+                        edges.iter().zip(weights).for_each(|(&edge, &weight)| listed.push_weighted(edge, weight))
+                    }
                 }
             }
             listed
@@ -210,6 +217,7 @@ impl Graph {
             self.offsets.release(piece);
         }
         for rows in self.row_stretches(STRETCH) {
+            threads::check();
             let sums = rows.clone().into_par_iter().with_min_len(1 << 10).map(|i| self.verify_row(i));
             let sum = sums.try_reduce(|| 0, |a, b| Ok(a.wrapping_add(b)))?;
             balance = balance.wrapping_add(sum);
@@ -322,6 +330,9 @@ impl Graph {
         let mut weights = self.weights.as_ref().map(|weights| Vec::with_capacity(weights.len()));
         offsets.push(0);
         for node in 0..self.num_nodes() {
+            if node.is_multiple_of(CHECKED) {
+                threads::check();
+            }
             let count = ends.partition_point(|end| end[0] as usize <= node);
             let (of_node, rest) = ends.split_at(count);
             ends = rest;

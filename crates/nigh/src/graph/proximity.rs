@@ -1,6 +1,7 @@
 //! Walk proximity `S = Ã^K (Ã^K)^T` exactly, row by row.
 
 use super::Operator;
+use crate::threads;
 use rayon::prelude::*;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -89,7 +90,10 @@ pub fn max_row_norm(operator: &Operator, hops: usize) -> f64 {
             rows.pop();
             short.push((node, length + 1));
         }
-        let norm = |&(node, length): &(u32, usize)| Bound(WalkRow::of(operator, node, length).norm());
+        let norm = |&(node, length): &(u32, usize)| {
+            threads::check();
+            Bound(WalkRow::of(operator, node, length).norm())
+        };
         let norms: Vec<Bound> = short.par_iter().map(norm).collect();
         rows.extend(short.iter().zip(norms).map(|(&(node, length), norm)| (norm, Reverse(node), length)));
     }

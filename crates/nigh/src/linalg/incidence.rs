@@ -1,5 +1,6 @@
 //! Pairs sorted by node, so that every node can gather from its pairs.
 
+use crate::threads;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -49,6 +50,7 @@ impl Incidence {
         let num_ranges = num_nodes.div_ceil(NODES_PER_RANGE);
         let shares = &mut self.shares[..num_shares];
         let sort = |(number, (share, pairs)): (usize, (&mut Share, &[[u32; 2]]))| {
+            threads::check();
             share.sort(num_ranges, number * PAIRS_PER_SHARE, pairs)
         };
         if num_shares > 1 {
@@ -131,6 +133,7 @@ struct RangeSlices<'a> {
 impl RangeSlices<'_> {
     fn fill(self, ranges: Range<usize>, shares: &[Share]) {
         if ranges.len() <= 1 {
+            threads::check();
             return self.fill_range(ranges, shares);
         }
         let middle = ranges.start + ranges.len() / 2;

@@ -3,6 +3,7 @@
 use super::Matrix;
 use super::dispatch::Level;
 use super::gemm::{Addend, Packed};
+use crate::threads;
 use rayon::prelude::*;
 
 /// Rows and columns that are eliminated together: a product of that depth runs at full speed.
@@ -30,6 +31,7 @@ pub(crate) fn invert_positive_definite(a: &mut Matrix) {
         columns.clear();
         columns.extend((0..n).flat_map(|i| a.row(i)[block.clone()].iter().map(|x| -x)));
         a.data_mut().par_chunks_mut(BLOCK * n).enumerate().for_each(|(at, rows)| {
+            threads::check();
             if at * BLOCK == first {
                 return rows.copy_from_slice(&solved);
             }

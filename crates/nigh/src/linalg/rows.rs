@@ -2,6 +2,7 @@
 
 use super::dispatch::simd;
 use super::{Matrix, entries, for_column_blocks};
+use crate::threads;
 use rayon::prelude::*;
 
 /// Rows of one task. Fixed, so that the order of a sum does not depend on the number of threads.
@@ -23,7 +24,10 @@ pub(crate) fn for_row_blocks(
     if data.len() / width * cost_per_row < WORTH_A_THREAD {
         return body(0, data);
     }
-    data.par_chunks_mut(ROWS_PER_TASK * width).enumerate().for_each(|(block, rows)| body(block * ROWS_PER_TASK, rows));
+    data.par_chunks_mut(ROWS_PER_TASK * width).enumerate().for_each(|(block, rows)| {
+        threads::check();
+        body(block * ROWS_PER_TASK, rows)
+    });
 }
 
 /// As `for_row_blocks`, over the same rows of two arrays.
@@ -42,7 +46,10 @@ pub(crate) fn for_two_row_blocks<A: Send, B: Send>(
         return body(0, a, b);
     }
     let blocks = a.par_chunks_mut(ROWS_PER_TASK * a_width).zip(b.par_chunks_mut(ROWS_PER_TASK * b_width));
-    blocks.enumerate().for_each(|(block, (a, b))| body(block * ROWS_PER_TASK, a, b));
+    blocks.enumerate().for_each(|(block, (a, b))| {
+        threads::check();
+        body(block * ROWS_PER_TASK, a, b)
+    });
 }
 
 /// Sums each block of rows, then adds the partial sums in order: `total = Σ_block partial(block)`.
@@ -64,6 +71,7 @@ pub(crate) fn sum_over_row_blocks(
     scratch.clear();
     scratch.resize(num_blocks * total.len(), 0.0);
     let run = |(block, sum): (usize, &mut [f32])| {
+        threads::check();
         let first = block * rows_per_block;
         partial(first, rows_per_block.min(num_rows - first), sum);
     };
@@ -94,7 +102,10 @@ pub(crate) fn write_and_sum_row_blocks(
     let rows_per_block = rows_per_sum(num_rows);
     scratch.clear();
     scratch.resize(num_rows.div_ceil(rows_per_block) * total.len(), 0.0);
-    let run = |(block, (rows, sum)): (usize, (&mut [f32], &mut [f32]))| partial(block * rows_per_block, rows, sum);
+    let run = |(block, (rows, sum)): (usize, (&mut [f32], &mut [f32]))| {
+        threads::check();
+        partial(block * rows_per_block, rows, sum)
+    };
     if num_rows * cost_per_row < WORTH_A_THREAD {
         data.chunks_mut(rows_per_block * width).zip(scratch.chunks_mut(total.len())).enumerate().for_each(run);
     } else {

@@ -16,6 +16,7 @@ use super::symmetric::symmetric;
 use super::tall::{Block, orthonormalise, sign};
 use super::{Matrix, SparseMatrix, add_scaled, for_row_blocks, rows_of, transposed_product};
 use crate::seeds::{Purpose, Seeds, Stream, unit};
+use crate::threads;
 use rayon::prelude::*;
 
 /// A matrix with a row per node.
@@ -193,10 +194,12 @@ impl<'a> Normal<'a> {
                         let range = first..x.rows().min(first + KEPT_ROWS);
                         self.rows.resize(range.len() * panel.count, 0.0);
                         self.rows.par_chunks_mut(TASK * panel.count).enumerate().for_each(|(task, rows)| {
+                            threads::check();
                             gather_rows(x, &v.data, panel, first + task * TASK, rows);
                         });
                         let rows = &self.rows;
                         z.data.par_chunks_mut(TASK * width).enumerate().for_each(|(task, sums)| {
+                            threads::check();
                             gather_columns(x, rows, panel, range.end, task * TASK, sums);
                         });
                     }
@@ -236,6 +239,7 @@ fn gram_of(x: &SparseMatrix) -> Block {
     let mut gram = Block::zeros(f, f);
     let (offsets, indices, values) = x.parts();
     gram.data.par_chunks_mut(f.max(1)).enumerate().for_each(|(column, sums)| {
+        threads::check();
         let entries = x.by_col.offsets[column]..x.by_col.offsets[column + 1];
         for (&row, &factor) in x.by_col.indices[entries.clone()].iter().zip(&x.by_col.values[entries]) {
             let row = offsets[row as usize]..offsets[row as usize + 1];

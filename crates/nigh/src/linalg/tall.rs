@@ -6,6 +6,7 @@
 
 use super::dispatch::simd;
 use crate::seeds::{Stream, unit};
+use crate::threads;
 use rayon::prelude::*;
 
 /// Rows of one task. Fixed, so that sums have one order on any number of threads.
@@ -54,6 +55,7 @@ impl Block {
         let rows = ROWS.max(self.rows().div_ceil(64));
         let blocks = self.data.par_chunks(rows * self.width).zip(other.data.par_chunks(rows * other.width));
         let sum_of_rows = |(x, y): (&[f64], &[f64])| {
+            threads::check();
             let mut sum = vec![0.0; size];
             part(x, y, &mut sum);
             sum
@@ -70,7 +72,10 @@ impl Block {
         product.width = w.len() / self.width;
         product.data.resize(self.rows() * product.width, 0.0);
         let rows = product.data.par_chunks_mut(ROWS * product.width).zip(self.data.par_chunks(ROWS * self.width));
-        rows.for_each(|(y, x)| rows_times(x, w, self.width, product.width, y));
+        rows.for_each(|(y, x)| {
+            threads::check();
+            rows_times(x, w, self.width, product.width, y)
+        });
     }
 }
 

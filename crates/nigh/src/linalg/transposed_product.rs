@@ -3,6 +3,7 @@
 use super::dispatch::Level;
 use super::gemm::multiply_transposed;
 use super::{Matrix, ROWS_PER_TASK, WORTH_A_THREAD, for_row_blocks, rows_of};
+use crate::threads;
 use rayon::prelude::*;
 
 /// `dW = Xᵀ G`: a partial sum per block of rows, added in order. A wide `dW` has fewer blocks and is instead split into strips
@@ -47,7 +48,10 @@ pub(crate) fn transposed_product(x: &Matrix, g: &Matrix, dw: &mut [f32], scratch
     let cols_per_strip = cols.div_ceil(num_tasks.div_ceil(num_blocks)).next_multiple_of(WHOLE_TILES);
     let block_of = |block: usize, sum: &mut [f32]| {
         let strips = sum.par_chunks_mut(cols_per_strip * width).enumerate();
-        strips.for_each(|(strip, sum)| strip_of(block * rows_per_block, strip * cols_per_strip, sum));
+        strips.for_each(|(strip, sum)| {
+            threads::check();
+            strip_of(block * rows_per_block, strip * cols_per_strip, sum)
+        });
     };
     if num_blocks == 1 {
         return block_of(0, dw);

@@ -3,6 +3,7 @@
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
 use crate::names::named;
+use crate::threads;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -28,6 +29,9 @@ const BETA: f32 = 0.005;
 
 /// Sources whose walks are followed together.
 const SOURCES_AT_A_TIME: usize = 16;
+
+/// Pairs that one thread scores at a time.
+const PAIRS_PER_TASK: usize = 1 << 10;
 
 impl Heuristic {
     /// The longest walk of `katz`, so that the sum is finite on every graph.
@@ -66,7 +70,13 @@ impl Heuristic {
             Heuristic::PreferentialAttachment => {
                 pairs.iter().map(|pair| pair.map(|node| graph.degree(node as usize) as f32).iter().product()).collect()
             }
-            _ => pairs.par_iter().map(|&[a, b]| common(graph, a, b).map(worth).sum()).collect(),
+            _ => {
+                let scores = |pairs: &[[u32; 2]]| -> Vec<f32> {
+                    threads::check();
+                    pairs.iter().map(|&[a, b]| common(graph, a, b).map(worth).sum()).collect()
+                };
+                pairs.par_chunks(PAIRS_PER_TASK).flat_map_iter(scores).collect()
+            }
         }
     }
 }
@@ -104,6 +114,7 @@ fn katz(graph: &Arc<Graph>, pairs: &[[u32; 2]], progress: &mut dyn FnMut(usize, 
     let steps = twins.chunks(SOURCES_AT_A_TIME);
     let num_steps = steps.len();
     for (step, twins) in steps.enumerate() {
+        threads::check();
         progress(step, num_steps);
         let mut x = Matrix::zeros(graph.num_nodes(), twins.len());
         for (column, runs) in twins.iter().enumerate() {

@@ -103,7 +103,7 @@ impl Architecture {
 pub enum Answer {
     /// A score for each of this many classes, per node.
     Classes(usize),
-    /// A score for each of this many classes, per node, each asked about on its own: a node may have several.
+    /// A score for each of this many classes, per node, each decided on its own: a node may have several.
     Sets(usize),
     /// A score for a pair of nodes.
     Scores(Scoring),

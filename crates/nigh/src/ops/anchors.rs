@@ -7,9 +7,10 @@
 use crate::graph::Graph;
 use crate::graph::anchors::{Closest, LANES, num_sizes, unpack};
 use crate::linalg::dispatch::simd;
-use crate::linalg::{Matrix, WORTH_A_THREAD, for_row_blocks, sum_over_row_blocks};
+use crate::linalg::{Matrix, ROWS_PER_TASK, WORTH_A_THREAD, for_row_blocks, sum_over_row_blocks};
 use crate::seeds::{Purpose, Stream};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
+use crate::threads;
 use rayon::prelude::*;
 use std::array;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -524,6 +525,10 @@ fn rows_back<'a, const SCALED: bool, const CLOSENESS: bool>(
     task.shares.fill(Lanes::default());
     let mut sums = Sums::default();
     for (at, own) in task.own.iter_mut().enumerate() {
+        // A task of a large graph takes seconds.
+        if at.is_multiple_of(ROWS_PER_TASK) {
+            threads::check();
+        }
         let u = task.first + at;
         let (scales, Lanes(lanes)) = upstream(u);
         // A sum per row and then the sum of these loses fewer digits than one long sum.

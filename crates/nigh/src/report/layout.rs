@@ -3,6 +3,7 @@
 //! Deterministic: no random numbers, and the same bits on any number of threads. Repulsion is exact, so time grows with
 //! the square of the number of rows: meant for a few thousand.
 
+use crate::threads;
 use rayon::prelude::*;
 
 const PERPLEXITY: f64 = 30.0;
@@ -94,6 +95,7 @@ fn affinities(rows: &Rows) -> Vec<Neighbours> {
     let conditional: Vec<_> = (0..n)
         .into_par_iter()
         .map(|i| {
+            threads::check();
             let (squared, neighbours): (Vec<f64>, Vec<usize>) = rows.nearest(i, count).into_iter().unzip();
             neighbours.into_iter().zip(conditional(&squared, perplexity)).collect::<Vec<_>>()
         })
@@ -196,6 +198,7 @@ fn descend(mut map: Map, neighbours: &[Neighbours]) -> Map {
     let mut velocity = [vec![0.0; n], vec![0.0; n]];
     let mut gain = [vec![1.0f32; n], vec![1.0; n]];
     for iteration in 0..ITERATIONS {
+        threads::check();
         let (exaggeration, momentum) =
             if iteration < EXAGGERATED_ITERATIONS { (EXAGGERATION, 0.5) } else { (1.0, 0.8) };
         let forces: Vec<Force> =

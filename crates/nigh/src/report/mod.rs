@@ -2,6 +2,7 @@
 
 pub mod aligned_table;
 pub mod histogram;
+pub mod json;
 #[cfg(feature = "pictures")]
 pub mod layout;
 mod markup;

@@ -1,12 +1,15 @@
 //! Walk proximity estimated from the stochastic matrix, `S_ij ≈ <Ẽ_i, Ẽ_j>`: what Theorem 2 promises, and what is measured.
 
 use super::Signal;
+use crate::error::{Error, Result};
 use crate::graph::proximity::{WalkRow, max_row_norm};
 use crate::graph::{Graph, Operator};
 use crate::seeds::{Purpose, Rng, Seeds};
+use crate::threads;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::fmt;
+use std::sync::Arc;
 
 /// The error of an estimated proximity that is usually asked for.
 pub const USUAL_EPSILON: f64 = 0.1;
@@ -100,7 +103,10 @@ pub fn measure(
         });
         progress(end);
     }
-    let exact = |&[i, j]: &[u32; 2]| WalkRow::of(operator, i, hops).dot(&WalkRow::of(operator, j, hops));
+    let exact = |&[i, j]: &[u32; 2]| {
+        threads::check();
+        WalkRow::of(operator, i, hops).dot(&WalkRow::of(operator, j, hops))
+    };
     let measured = |(pair, estimate): (&[u32; 2], f64)| MeasuredPair { pair: *pair, exact: exact(pair), estimate };
     pairs.par_iter().zip(estimates).map(measured).collect()
 }
@@ -108,6 +114,120 @@ pub fn measure(
 /// The share of pairs whose error is below `epsilon`.
 pub fn share_within(measured: &[MeasuredPair], epsilon: f64) -> f64 {
     measured.iter().filter(|pair| pair.error() < epsilon).count() as f64 / measured.len() as f64
+}
+
+/// What Theorem 2 is asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Certification {
+    /// The error asked for.
+    pub epsilon: f64,
+    /// The probability of a larger one.
+    pub delta: f64,
+    /// Propagation steps `K`.
+    pub hops: usize,
+    /// The distribution of `E`.
+    pub signal: Signal,
+    /// The width to measure; by default the one that the theorem requires.
+    pub signal_dim: Option<usize>,
+    /// How many pairs to measure.
+    pub pairs: usize,
+    /// The random seed.
+    pub seed: u64,
+}
+
+impl Default for Certification {
+    fn default() -> Certification {
+        let (epsilon, delta) = (USUAL_EPSILON, USUAL_DELTA);
+        Certification { epsilon, delta, hops: 2, signal: Signal::Gaussian, signal_dim: None, pairs: 1000, seed: 1 }
+    }
+}
+
+/// The bound of Theorem 2 on a graph, and the error measured there.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Certificate {
+    /// Propagation steps `K`.
+    pub hops: usize,
+    /// The error asked for.
+    pub epsilon: f64,
+    /// The probability of a larger one.
+    pub delta: f64,
+    /// The largest norm of a row of `Ã^K`.
+    pub max_row_norm: f64,
+    /// The width that the theorem requires.
+    pub sufficient_width: f64,
+    /// The distribution of `E`.
+    pub signal: Signal,
+    /// The width that was measured.
+    pub signal_dim: usize,
+    /// Pairs that were measured.
+    pub num_pairs: usize,
+    /// The mean error of a pair.
+    pub mean_error: f64,
+    /// The error that a share of `1 - delta` stays below.
+    pub quantile_error: f64,
+    /// The largest error.
+    pub max_error: f64,
+    /// The share of pairs whose error is below `epsilon`.
+    pub share_within_epsilon: f64,
+}
+
+impl Certification {
+    /// Larger widths are measured only on request: they take long and change little.
+    const MAX_DEFAULT_WIDTH: f64 = 65_536.0;
+
+    /// Whether every number is in its range.
+    pub fn check(&self) -> Result<()> {
+        let Certification { epsilon, delta, hops, pairs, signal_dim, .. } = *self;
+        if !(epsilon.is_finite() && epsilon > 0.0) {
+            return Err(Error::setting("epsilon", epsilon, "expected a number above 0"));
+        }
+        if !(delta > 0.0 && delta < 1.0) {
+            return Err(Error::setting("delta", delta, "expected a probability between 0 and 1"));
+        }
+        let counts = [("hops", hops, 16), ("pairs", pairs, 1 << 24), ("signal-dim", signal_dim.unwrap_or(1), 1 << 22)];
+        match counts.into_iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
+            Some((name, value, most)) => {
+                Err(Error::setting(name, value, format!("expected a whole number from 1 to {most}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The width that the theorem requires on a graph, and the error measured there. `progress` is called with the number of
+    /// columns of `E` that are done and with their number.
+    pub fn run(&self, graph: &Arc<Graph>, mut progress: impl FnMut(usize, usize)) -> Result<Certificate> {
+        self.check()?;
+        let Certification { epsilon, delta, hops, signal, pairs, seed, .. } = *self;
+        let operator = Operator::symmetric(graph.clone());
+        let max_norm = max_row_norm(&operator, hops);
+        let sufficient = sufficient_width(max_norm, epsilon, delta).ceil();
+        let dim = self.signal_dim.unwrap_or_else(|| sufficient.min(Self::MAX_DEFAULT_WIDTH) as usize);
+        let sample = sample_pairs(graph, hops, pairs, seed);
+        let measured = measure(&operator, hops, signal, dim, &sample, seed, |done| progress(done, dim));
+        let mut errors: Vec<f64> = measured.iter().map(MeasuredPair::error).collect();
+        errors.sort_by(f64::total_cmp);
+        Ok(Certificate {
+            hops,
+            epsilon,
+            delta,
+            max_row_norm: max_norm,
+            sufficient_width: sufficient,
+            signal,
+            signal_dim: dim,
+            num_pairs: errors.len(),
+            mean_error: errors.iter().sum::<f64>() / errors.len() as f64,
+            quantile_error: errors[((1.0 - delta) * (errors.len() - 1) as f64).round() as usize],
+            max_error: errors[errors.len() - 1],
+            share_within_epsilon: share_within(&measured, epsilon),
+        })
+    }
+}
+
+impl Certificate {
+    /// Whether as many of the measured pairs are within the error as the theorem promises.
+    pub fn holds(&self) -> bool {
+        self.share_within_epsilon > 1.0 - self.delta
+    }
 }
 
 /// The width that Theorem 2 requires at the usual tolerance, beside the one in use.

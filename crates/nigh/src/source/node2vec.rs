@@ -12,6 +12,7 @@ use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::dispatch::simd;
 use crate::linalg::{Matrix, dot};
 use crate::seeds::{Purpose, Rng, Seeds, unit};
+use crate::threads;
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,6 +111,7 @@ impl Node2Vec {
                 for (number, starts) in chunks.chunks(chunks_per_block).enumerate() {
                     let block = &mut block[..starts.len()];
                     block.par_iter_mut().zip(starts).enumerate().for_each(|(at, (chunk, starts))| {
+                        threads::check();
                         let number = number * chunks_per_block + at;
                         let walked = (done + at * walks_per_chunk) as f32 / total as f32;
                         chunk.rate = self.learning_rate + (LAST_RATE - self.learning_rate) * walked;
@@ -134,6 +136,7 @@ impl Node2Vec {
         for round in 0..self.walks_per_node as u64 {
             let stream = seeds.stream(Purpose::Walk, &[round]);
             starts.par_chunks(64).for_each_init(Vec::new, |walk, starts| {
+                threads::check();
                 walk.clear();
                 starts.iter().for_each(|&start| walker.walk(start, self.walk_length, stream, walk));
                 // Whole numbers add up to the same in any order.
@@ -313,6 +316,7 @@ impl Vectors {
         let mut ys: Vec<(usize, &mut [f32])> = self.y.chunks_mut(bucket).enumerate().collect();
         for _ in 0..count {
             self.x.par_chunks_mut(bucket).zip(&mut ys).enumerate().for_each(|(a, (x, (b, y)))| {
+                threads::check();
                 block.iter().for_each(|chunk| learn(chunk.cell(a * count + *b), chunk.rate, self.dim, x, y));
             });
             ys.rotate_left(1);
@@ -550,5 +554,16 @@ mod tests {
         let graph = generate::communities(5, 20, 0.05, 1).graph;
         let settings = Node2Vec { walks_per_node: 2, walk_length: 20, ..Node2Vec::default() };
         assert_same_bits_at_every_level(|| vectors(settings, &graph, 20, 5));
+    }
+
+    #[test]
+    fn every_place_draws_its_own_window_up_to_the_widest() {
+        let settings = Node2Vec { walk_length: 20_000, context: 4, negatives: 0, ..Node2Vec::default() };
+        let (buckets, noise) = (Buckets::new(1), Noise::new(&[1]));
+        let mut chunk = Chunk { walks: vec![0; 20_000], ..Chunk::default() };
+        chunk.collect_pairs(&settings, &noise, buckets, Seeds::new(1).rng(Purpose::SkipGram, &[]));
+        // Windows of 1 to 4 to both sides: five pairs per place on average.
+        let mean = chunk.pairs.len() as f64 / 20_000.0;
+        assert!((mean - 5.0).abs() < 0.1, "{mean}");
     }
 }

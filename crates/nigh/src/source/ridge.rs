@@ -15,6 +15,7 @@ use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
 use crate::linalg::inverse::invert_positive_definite;
 use crate::names::named;
+use crate::threads;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -67,7 +68,11 @@ impl Ridge {
         (0..n).for_each(|i| inverse.row_mut(i)[i] += penalty as f32);
         invert_positive_definite(&mut inverse);
         let mut ridge = Ridge { operator, inverse, known: Vec::new() };
-        ridge.known = (0..n).into_par_iter().map(|i| ridge.known_edges(i)).collect();
+        let known = |i: usize| {
+            threads::check();
+            ridge.known_edges(i)
+        };
+        ridge.known = (0..n).into_par_iter().map(known).collect();
         ridge
     }
 
@@ -81,7 +86,11 @@ impl Ridge {
             let found = edge * self.roots(i, j);
             [found, edge, if known > 0.0 { edge / known } else { 0.0 }]
         };
-        let rows: Vec<[f32; 3]> = pairs.par_iter().with_min_len(256).map(of_pair).collect();
+        let of_pairs = |pairs: &[[u32; 2]]| -> Vec<[f32; 3]> {
+            threads::check();
+            pairs.iter().map(of_pair).collect()
+        };
+        let rows: Vec<[f32; 3]> = pairs.par_chunks(256).flat_map_iter(of_pairs).collect();
         Matrix::from_data(pairs.len(), 3, rows.into_flattened())
     }
 
@@ -126,6 +135,7 @@ fn square(operator: &Operator) -> Matrix {
     let n = operator.graph().num_nodes();
     let mut square = Matrix::zeros(n, n);
     square.data_mut().par_chunks_mut(n.max(1)).enumerate().for_each(|(i, row)| {
+        threads::check();
         for_entries(operator, i, |k, m| for_entries(operator, k, |j, next| row[j] += m * next));
     });
     square

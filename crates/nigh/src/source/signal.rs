@@ -5,6 +5,7 @@ use crate::linalg::Matrix;
 use crate::linalg::dispatch::simd;
 use crate::names::named;
 use crate::seeds::{Stream, unit};
+use crate::threads;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -77,6 +78,7 @@ impl Signal {
         }
         const ROWS: usize = 256;
         e.data_mut().par_chunks_mut(ROWS * columns.len()).zip(nodes.par_chunks(ROWS)).for_each(|(rows, nodes)| {
+            threads::check();
             fill_rows(self, stream, nodes, columns.clone(), factor, rows);
         });
     }
@@ -269,5 +271,14 @@ mod tests {
                 assert_same_bits_at_every_level(|| signal.matrix(stream, &nodes, columns.clone(), 0.25));
             }
         }
+    }
+
+    #[test]
+    fn a_wide_signal_is_scaled_so_that_its_rows_have_length_one_on_average() {
+        assert_eq!((SignalScale::InverseSqrt.factor(16), SignalScale::Unit.factor(16)), (0.25, 1.0));
+        let stream = Seeds::new(1).stream(Purpose::Signal, &[0]);
+        let e = Signal::Gaussian.matrix(stream, &[0, 1, 2, 3], 0..1024, SignalScale::InverseSqrt.factor(1024));
+        let squares: f32 = e.data().iter().map(|x| x * x).sum();
+        assert!((squares / 4.0 - 1.0).abs() < 0.1, "{squares}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::graph::Graph;
 use crate::linalg::Matrix;
+use crate::threads;
 use rayon::prelude::*;
 
 /// Distances over which degrees and clustering are averaged.
@@ -15,6 +16,9 @@ pub const STRUCTURE_WIDTH: usize = 3 + 2 * 2 * DISTANCES + (LONGEST_WALK - 1) + 
 
 /// Steps of PageRank, of which little is left then.
 const PAGE_RANK_STEPS: usize = 30;
+
+/// Nodes between two checks for an interruption.
+const NODES_PER_CHECK: usize = 256;
 
 /// Per node: `ln(1 + degree)`, `ln(1 + triangles)`, clustering; of degree and clustering, deviation and mean over walks of one to three
 /// steps; `ln(1 + walks)` of two to four steps; `ln(N PageRank)`.
@@ -59,6 +63,7 @@ fn sums(graph: &Graph, values: &[f64]) -> Vec<f64> {
             None => of_neighbours.sum(),
         }
     };
+    threads::check();
     (0..graph.num_nodes()).into_par_iter().map(sum).collect()
 }
 
@@ -93,6 +98,9 @@ fn page_rank(graph: &Graph) -> Vec<f64> {
 /// How many pairs of a node's neighbours are neighbours of each other.
 fn triangles(graph: &Graph) -> Vec<u64> {
     let of = |node: usize| {
+        if node.is_multiple_of(NODES_PER_CHECK) {
+            threads::check();
+        }
         let own = graph.neighbours(node);
         let shared: u64 = own.iter().map(|&other| count_shared(own, graph.neighbours(other as usize))).sum();
         shared / 2
@@ -150,5 +158,17 @@ mod tests {
         assert_eq!(count_shared(&[0, 4, 9, 2997, 5000], &long), 3);
         assert_eq!(count_shared(&long, &(0..1000).collect::<Vec<_>>()), 334);
         assert_eq!(count_shared(&[], &long), 0);
+    }
+
+    #[test]
+    fn page_ranks_solve_their_equation() {
+        // A star: centre c = 0.15 + 0.85 · 3 leaf, leaf = 0.15 + 0.85 c / 3.
+        let ranks = page_rank(&Graph::from_edges(5, &[[0, 1], [0, 2], [0, 3]]).unwrap().0);
+        let centre = (0.15 + 0.85 * 3.0 * 0.15) / (1.0 - 0.85 * 0.85);
+        let leaf = 0.15 + 0.85 * centre / 3.0;
+        let slack = 4.0 * 0.85f64.powi(PAGE_RANK_STEPS as i32);
+        for (rank, expected) in ranks.iter().zip([centre, leaf, leaf, leaf, 0.15]) {
+            assert!((rank - expected).abs() < slack, "{ranks:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
 use crate::names::named;
 use crate::seeds::Stream;
+use crate::threads;
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
 
@@ -111,6 +112,7 @@ fn exact(operator: &Operator, products: &[[usize; 2]], pairs: &[[u32; 2]]) -> Ho
     let rows: Vec<Rows> = ends
         .par_chunks(EXPANDED_TOGETHER)
         .flat_map_iter(|ends| {
+            threads::check();
             let mut expansion = Expansion::new(n);
             ends.iter().map(|&node| expansion.rows(operator, node, hops)).collect::<Vec<_>>()
         })
@@ -130,6 +132,7 @@ fn exact(operator: &Operator, products: &[[usize; 2]], pairs: &[[u32; 2]]) -> Ho
     let of_runs: Vec<Vec<f32>> = runs
         .par_chunks(RUNS_TOGETHER)
         .map(|runs| {
+            threads::check();
             let mut levels = vec![[0.0; MAX_HOPS + 1]; n];
             let mut found = Vec::new();
             for run in runs {

@@ -14,6 +14,7 @@ pub use weights::{Init, InitScheme, Weight, Weights};
 
 use crate::linalg::Matrix;
 use crate::seeds::{Purpose, Seeds, Stream};
+use crate::threads;
 
 /// What differs between two runs of one tape: training or evaluation, and the address of its randomness.
 #[derive(Debug, Clone, Copy)]
@@ -272,6 +273,7 @@ impl Tape {
         for at in 0..self.steps.len() {
             let step = &mut self.steps[at];
             if step.is_dynamic == is_dynamic {
+                threads::check();
                 let (before, rest) = self.values.split_at_mut(at);
                 step.operation.forward(Inputs { places: &step.inputs, values: before, weights }, &mut rest[0], pass);
             }
@@ -301,6 +303,7 @@ impl Tape {
     }
 
     fn step_back(&mut self, at: usize, weights: &mut Weights) {
+        threads::check();
         let mut buffers = std::mem::take(&mut self.buffers);
         for input in &self.steps[at].inputs {
             buffers.push(match *input {

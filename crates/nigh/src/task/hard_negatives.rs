@@ -12,6 +12,7 @@ use crate::linalg::dispatch::simd;
 use crate::linalg::{SparseMatrix, dot};
 use crate::model::View;
 use crate::seeds::{Stream, below};
+use crate::threads;
 use rayon::prelude::*;
 
 /// The mass of a walk that starts at a node: 17 times it fits a word.
@@ -42,7 +43,10 @@ pub(super) fn hard_negatives(view: &View, known: &Graph, ends: &[u32], count: us
         by_address: order_by(&view.addresses),
         stream,
     };
-    let ranked = |scratch: &mut Scratch, &end: &u32| choice.hardest(end, count, scratch);
+    let ranked = |scratch: &mut Scratch, &end: &u32| {
+        threads::check();
+        choice.hardest(end, count, scratch)
+    };
     ends.par_iter().map_init(|| Scratch::new(graph.num_nodes()), ranked).collect()
 }
 

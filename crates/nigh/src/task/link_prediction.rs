@@ -7,7 +7,7 @@ use super::{
     EvaluationNegatives, EvaluationPairs, PairParts, PairSampler, Part, Ranking, SplitChoice, SplitSettings, Task,
     TrainingPairs, graphs_by_part, problem, sizes,
 };
-use crate::dataset::{Dataset, FixedPairs, FixedSplit, Sample};
+use crate::dataset::{Dataset, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
 use crate::graph::Graph;
 use crate::model::View;
@@ -16,10 +16,10 @@ use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
 
 pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<PairParts> {
-    if let (Some(FixedSplit::Pairs(parts)), [sample]) = (&dataset.fixed_split, &dataset.samples[..])
-        && settings.choice == SplitChoice::Given
+    if let Some(given) = dataset.fixed_split.as_ref().filter(|_| settings.choice == SplitChoice::Given)
+        && let Some(parts) = fixed(dataset, given, settings, seeds)?
     {
-        return fixed(dataset, sample, parts, settings, seeds);
+        return Ok(parts);
     }
     let mut held_out = Vec::new();
     for (number, sample) in dataset.samples.iter().enumerate() {
@@ -49,41 +49,55 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
     })
 }
 
-/// The split that comes with the data: all edges of the graph are for training. Its negatives serve unless each positive has
-/// its own.
-fn fixed(
-    dataset: &Dataset,
-    sample: &Sample,
-    parts: &[FixedPairs; 2],
-    settings: &SplitSettings,
-    seeds: Seeds,
-) -> Result<PairParts> {
-    let view: Arc<View> = Task::LinkPrediction.whole_view(sample, 0)?.into();
-    let rule = NegativeRule::for_training(settings.train_negatives, sample.graph.clone());
-    let negatives = PairSampler::new(sample.graph.num_nodes(), rule);
-    let question = TrainingPairs::new(sample.graph.edges().collect(), negatives);
-    let train = Part { view: view.clone(), question };
-    let [valid, test] = if settings.evaluation_negatives.pooled().is_some() {
-        parts.each_ref().map(|pairs| EvaluationPairs::pooled(pairs.positive.clone(), pairs.negative.clone()))
-    } else {
-        let held_out = parts.iter().flat_map(|pairs| &pairs.positive).copied();
-        let edges: Vec<[u32; 2]> = sample.graph.edges().chain(held_out).collect();
-        let known = Graph::from_edges(sample.graph.num_nodes(), &edges)?.0.into();
-        own_negatives(&view, &known, parts.each_ref().map(|pairs| &pairs.positive[..]), settings, seeds)
+/// The split that comes with the data: all edges of the graph are for training, or those that it lists. Its negatives serve unless
+/// each positive has its own.
+fn fixed(dataset: &Dataset, given: &FixedSplit, settings: &SplitSettings, seeds: Seeds) -> Result<Option<PairParts>> {
+    let ([sample], Some(held_out)) = (&dataset.samples[..], given.held_out()) else { return Ok(None) };
+    let graph = &sample.graph;
+    let train = match given {
+        FixedSplit::Edges { train, .. } => train.clone(),
+        _ => graph.edges().collect(),
     };
-    let test_view = match settings.test_edges {
-        TestEdges::Training => view.clone(),
-        TestEdges::TrainingAndValidation => {
-            let edges: Vec<[u32; 2]> = sample.graph.edges().chain(parts[0].positive.iter().copied()).collect();
-            let graph = Graph::from_edges(sample.graph.num_nodes(), &edges)?.0;
-            Task::LinkPrediction.view_of(sample, graph.into(), 0)?.into()
+    let positives = held_out.each_ref().map(|pairs| &pairs.positive[..]);
+    // A large graph is not built again if nothing is drawn or shown by it.
+    let looks_at_known = settings.evaluation_negatives.pooled().is_none()
+        || held_out.iter().any(|pairs| pairs.negative.is_empty())
+        || settings.test_edges == TestEdges::TrainingAndValidation;
+    let mut known = graph.clone();
+    if looks_at_known {
+        let beyond: Vec<[u32; 2]> = positives.concat().into_iter().filter(|&[a, b]| !graph.has_edge(a, b)).collect();
+        if !beyond.is_empty() {
+            known = extended(graph, &beyond)?.into();
         }
+        if known.num_non_edges() == 0 {
+            return Err(problem(dataset, 0, SplitProblem::NoNonEdge));
+        }
+    }
+    let visible = match given {
+        FixedSplit::Edges { .. } => Arc::new(graph.with_edges(&train)),
+        _ => graph.clone(),
     };
-    let parts =
-        GraphParts { train, valid: Part { view, question: valid }, test: Part { view: test_view, question: test } };
+    let negatives = held_out.each_ref().map(|pairs| &pairs.negative[..]);
+    let edges = DividedEdges { known: &known, visible, train: &train, positives, negatives };
+    let parts = edges.parts(sample, 0, settings, seeds)?;
     check_cost(&parts).map_err(|wrong| problem(dataset, 0, wrong))?;
     let GraphParts { train, valid, test } = parts;
-    Ok(PairParts { train: vec![train], valid: vec![valid], test: Some(vec![test]) })
+    let test = (!positives[1].is_empty()).then(|| vec![test]);
+    Ok(Some(PairParts { train: vec![train], valid: vec![valid], test }))
+}
+
+/// A graph with more edges, of weight 1 if the others have one.
+fn extended(graph: &Graph, beyond: &[[u32; 2]]) -> Result<Graph> {
+    let edges: Vec<[u32; 2]> = graph.edges().chain(beyond.iter().copied()).collect();
+    let (graph, _) = match graph.is_weighted() {
+        false => Graph::from_edges(graph.num_nodes(), &edges)?,
+        true => {
+            let mut weights = graph.edge_weights();
+            weights.resize(edges.len(), 1.0);
+            Graph::from_weighted_edges(graph.num_nodes(), &edges, &weights)?
+        }
+    };
+    Ok(graph)
 }
 
 named! {
@@ -116,33 +130,58 @@ pub fn hold_out(
     settings: &SplitSettings,
     seeds: Seeds,
 ) -> Result<GraphParts> {
-    let whole = &sample.graph;
-    let visible = Arc::new(whole.with_edges(train));
-    let view: Arc<View> = Task::LinkPrediction.view_of(sample, visible.clone(), number)?.into();
-    let rule = NegativeRule::for_training(settings.train_negatives, visible);
-    let question = TrainingPairs::new(train.to_vec(), PairSampler::new(whole.num_nodes(), rule));
-    // Evaluation may look at every known edge to make sure that a negative is none.
-    let [valid, test] = match settings.evaluation_negatives.pooled() {
-        Some(negatives) => {
-            let sampler = PairSampler::new(whole.num_nodes(), NegativeRule::for_evaluation(negatives, whole.clone()));
-            [(0, held_out[0]), (1, held_out[1])].map(|(part, positive)| {
-                let stream = seeds.stream(Purpose::Negatives, &[number, part as u64 + 1]);
-                let count = settings.num_negatives(part, positive.len());
-                let negative = draw_once(&sampler, negatives, stream, count, whole.num_non_edges());
-                EvaluationPairs::pooled(positive.to_vec(), negative)
-            })
-        }
-        None => own_negatives(&view, whole, held_out, settings, seeds),
-    };
-    let test_view = match settings.test_edges {
-        TestEdges::Training => view.clone(),
-        TestEdges::TrainingAndValidation => {
-            let known = Arc::new(whole.with_edges(&[train, held_out[0]].concat()));
-            Task::LinkPrediction.view_of(sample, known, number)?.into()
-        }
-    };
-    let (valid, test) = (Part { view: view.clone(), question: valid }, Part { view: test_view, question: test });
-    Ok(GraphParts { train: Part { view, question }, valid, test })
+    let visible = Arc::new(sample.graph.with_edges(train));
+    let edges = DividedEdges { known: &sample.graph, visible, train, positives: held_out, negatives: [&[], &[]] };
+    edges.parts(sample, number, settings, seeds)
+}
+
+/// The edges of one graph, divided.
+struct DividedEdges<'a> {
+    /// All of them.
+    known: &'a Arc<Graph>,
+    /// Those that message passing sees.
+    visible: Arc<Graph>,
+    /// The same, in the order in which they are learnt from.
+    train: &'a [[u32; 2]],
+    /// Held out for validation and test.
+    positives: [&'a [[u32; 2]]; 2],
+    /// Drawn where there are none.
+    negatives: [&'a [[u32; 2]]; 2],
+}
+
+impl DividedEdges<'_> {
+    fn parts(self, sample: &Sample, number: u64, settings: &SplitSettings, seeds: Seeds) -> Result<GraphParts> {
+        let DividedEdges { known, visible, train, positives, negatives } = self;
+        let view: Arc<View> = Task::LinkPrediction.view_of(sample, visible.clone(), number)?.into();
+        let rule = NegativeRule::for_training(settings.train_negatives, visible);
+        let question = TrainingPairs::new(train.to_vec(), PairSampler::new(known.num_nodes(), rule));
+        // Evaluation may look at every known edge to make sure that a negative is none.
+        let [valid, test] = match settings.evaluation_negatives.pooled() {
+            Some(rule) => {
+                let sampler = PairSampler::new(known.num_nodes(), NegativeRule::for_evaluation(rule, known.clone()));
+                [0, 1].map(|part| {
+                    let positive = positives[part].to_vec();
+                    if !negatives[part].is_empty() {
+                        return EvaluationPairs::pooled(positive, negatives[part].to_vec());
+                    }
+                    let stream = seeds.stream(Purpose::Negatives, &[number, part as u64 + 1]);
+                    let count = settings.num_negatives(part, positive.len());
+                    let negative = draw_once(&sampler, rule, stream, count, known.num_non_edges());
+                    EvaluationPairs::pooled(positive, negative)
+                })
+            }
+            None => own_negatives(&view, known, positives, settings, seeds),
+        };
+        let test_view = match settings.test_edges {
+            TestEdges::Training => view.clone(),
+            TestEdges::TrainingAndValidation => {
+                let seen = Arc::new(known.with_edges(&[train, positives[0]].concat()));
+                Task::LinkPrediction.view_of(sample, seen, number)?.into()
+            }
+        };
+        let (valid, test) = (Part { view: view.clone(), question: valid }, Part { view: test_view, question: test });
+        Ok(GraphParts { train: Part { view, question }, valid, test })
+    }
 }
 
 /// Validation and test, each positive ranked among negatives of its own.
@@ -180,4 +219,32 @@ fn check_cost(parts: &GraphParts) -> std::result::Result<(), SplitProblem> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::generate;
+    use crate::train::Config;
+    use std::collections::HashSet;
+
+    #[test]
+    fn parts_see_training_edges_and_negatives_are_no_known_edges() {
+        let dataset = Dataset::from_graph("communities", generate::communities(4, 10, 0.05, 1).graph);
+        let settings = Config::default().resolve(&dataset).unwrap().split();
+        let settings = SplitSettings { test_edges: TestEdges::TrainingAndValidation, ..settings };
+        let whole = &dataset.samples[0].graph;
+        let edges: Vec<[u32; 2]> = whole.edges().collect();
+        let (train, rest) = edges.split_at(edges.len() / 2);
+        let (valid, test) = rest.split_at(rest.len() / 2);
+        let parts = hold_out(&dataset.samples[0], 0, [train, valid, test], &settings, Seeds::new(1)).unwrap();
+        let seen = |view: &View| view.graph().edges().collect::<HashSet<_>>();
+        let training: HashSet<[u32; 2]> = train.iter().copied().collect();
+        assert_eq!((seen(&parts.train.view), seen(&parts.valid.view)), (training.clone(), training.clone()));
+        assert_eq!(seen(&parts.test.view), training.iter().chain(valid).copied().collect());
+        for part in [&parts.valid, &parts.test] {
+            assert!(part.question.negative.iter().all(|&[a, b]| a != b && !whole.has_edge(a, b)));
+        }
+        assert_ne!(parts.valid.question.negative[..10], parts.test.question.negative[..10]);
+    }
 }

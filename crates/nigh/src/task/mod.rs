@@ -15,13 +15,14 @@ pub use negatives::{EvaluationNegatives, Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 pub use ranking::{ConnectedPairs, Ends, EvaluationPairs, Ranking};
 
-use crate::dataset::{Dataset, Features, Sample};
+use crate::dataset::{Dataset, Features, FixedPairs, FixedSplit, Sample};
 use crate::error::{Error, Result, SplitProblem};
 use crate::graph::Graph;
 use crate::label_sets::LabelSets;
 use crate::model::View;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds, Stream};
+use crate::threads;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -138,13 +139,17 @@ impl Question for TrainingPairs {
 
 fn renumber(places: &[u32], pairs: &mut [[u32; 2]]) {
     pairs.par_chunks_mut(1 << 14).for_each(|pairs| {
+        threads::check();
         pairs.iter_mut().flatten().for_each(|node| *node = places[*node as usize]);
     });
 }
 
 fn hash_pairs(pairs: &[[u32; 2]], hash: &mut Sha256) {
     hash.update((pairs.len() as u64).to_le_bytes());
-    pairs.iter().flatten().for_each(|end| hash.update(end.to_le_bytes()));
+    for pairs in pairs.chunks(1 << 16) {
+        threads::check();
+        pairs.iter().flatten().for_each(|end| hash.update(end.to_le_bytes()));
+    }
 }
 
 /// Questions to learn from (`T`), and to choose the epoch by and to report (`E`).
@@ -219,6 +224,15 @@ impl Split {
     }
 }
 
+/// A split as lists, with the fingerprint that models trained on it have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedSplit {
+    /// The lists.
+    pub fixed: FixedSplit,
+    /// As [`Split::digest`].
+    pub digest: String,
+}
+
 named! {
     /// Which split of the data.
     pub enum SplitChoice, "split" {
@@ -265,6 +279,42 @@ impl SplitSettings {
         ((f64::from(self.negative_ratios[part]) * positives as f64).round() as usize).max(1)
     }
 
+    /// The split of a seed as lists of nodes or edges, to be used elsewhere or again. Where each positive has negatives of its own, they
+    /// are not listed.
+    pub fn listed(&self, dataset: &Dataset, seeds: Seeds) -> Result<ListedSplit> {
+        let asked = |pairs: &EvaluationPairs| {
+            let is_pooled = pairs.ranking == Ranking::Pooled;
+            FixedPairs {
+                positive: pairs.positive.clone(),
+                negative: if is_pooled { pairs.negative.clone() } else { Vec::new() },
+            }
+        };
+        if dataset.samples.len() != 1 {
+            return Err(Error::SeveralGraphs { count: dataset.samples.len() });
+        }
+        let split = match self.task {
+            Task::LinkPrediction | Task::NodeClassification => self.split(dataset, seeds)?,
+            other => {
+                let problem = "splits of link-prediction and node-classification can be listed";
+                return Err(Error::setting("task", other, problem));
+            }
+        };
+        let digest = split.digest();
+        let fixed = match split {
+            Split::Nodes(parts) => FixedSplit::Nodes(
+                [&parts.train[0], &parts.valid[0], &parts.test()[0]].map(|part| part.question.nodes.clone()),
+            ),
+            Split::Sets(parts) => FixedSplit::Nodes(
+                [&parts.train[0], &parts.valid[0], &parts.test()[0]].map(|part| part.question.nodes.clone()),
+            ),
+            Split::Pairs(parts) => FixedSplit::Edges {
+                train: parts.train[0].question.positive.clone(),
+                held_out: [&parts.valid[0], &parts.test()[0]].map(|part| asked(&part.question)),
+            },
+        };
+        Ok(ListedSplit { fixed, digest })
+    }
+
     /// Splits the data; `seeds` are those of the repeat.
     pub fn split(&self, dataset: &Dataset, seeds: Seeds) -> Result<Split> {
         Ok(match self.task {
@@ -283,6 +333,18 @@ impl Task {
     /// Whether it is about pairs of nodes, and not single nodes.
     pub fn is_about_pairs(self) -> bool {
         self != Task::NodeClassification
+    }
+
+    /// Refuses a split of nodes for a task about edges, and the reverse.
+    pub fn check_split(self, split: &FixedSplit) -> Result<()> {
+        let expected = match self {
+            Task::LinkPrediction => "edges",
+            Task::NodeClassification => "nodes",
+            Task::PairwiseNodeClassification => "nodes of the same class",
+            Task::GraphReconstruction => "all edges",
+        };
+        let split = if split.held_out().is_some() { "edges" } else { "nodes" };
+        if split == expected { Ok(()) } else { Err(Error::SplitKind { task: self.name(), expected, split }) }
     }
 
     /// Reconstruction leaves features out, so that only structure counts.
@@ -353,4 +415,45 @@ fn nodes_by_class(labels: &[Option<u32>], num_classes: usize) -> Vec<Vec<u32>> {
         }
     }
     classes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::Matrix;
+    use crate::train::Config;
+
+    #[test]
+    fn reconstruction_alone_sees_no_features() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let n = dataset.samples[0].graph.num_nodes();
+        let features = Features::from_matrix(Matrix::from_fn(n, 2, |i, _| i as f32));
+        let sample = Sample { features, ..dataset.samples[0].clone() };
+        let columns = |task: Task| task.whole_view(&sample, 0).unwrap().features.cols();
+        assert_eq!(columns(Task::LinkPrediction), 2);
+        assert_ne!(columns(Task::GraphReconstruction), 2);
+    }
+
+    #[test]
+    fn something_is_left_to_train_on_however_large_the_other_parts() {
+        let settings = Config::default().resolve(&Dataset::built_in("communities").unwrap()).unwrap().split();
+        let of = |total, valid_fraction, test_fraction| {
+            sizes(total, &SplitSettings { valid_fraction, test_fraction, ..settings }, "edges").unwrap()
+        };
+        assert_eq!(of(20, 0.1, 0.2), [14, 2, 4]);
+        assert_eq!(of(3, 0.1, 0.1), [1, 1, 1]);
+        assert_eq!(of(5, 0.5, 0.5), [1, 3, 1]);
+    }
+
+    #[test]
+    fn every_graph_is_in_one_part() {
+        let one = Dataset::built_in("communities").unwrap();
+        let dataset = Dataset { samples: vec![one.samples[0].clone(); 10], ..one };
+        let settings = Config::default().resolve(&dataset).unwrap().split();
+        let parts = graphs_by_part(&dataset, &settings, Seeds::new(1)).unwrap();
+        assert_eq!(parts.each_ref().map(Vec::len), [8, 1, 1]);
+        let mut all = parts.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..10).collect::<Vec<_>>());
+    }
 }

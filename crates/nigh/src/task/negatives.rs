@@ -5,6 +5,7 @@ use crate::graph::Graph;
 use crate::linalg::dispatch::simd;
 use crate::names::named;
 use crate::seeds::{Stream, below};
+use crate::threads;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -151,6 +152,9 @@ impl Classes {
 /// Refused draws after which the pairs are searched one by one: some graphs have hardly any non-edge.
 const MAX_DRAWS: u64 = 256;
 
+/// Pairs that are drawn one by one between two checks for an interruption.
+const PAIRS_PER_CHECK: u64 = 1 << 14;
+
 impl PairSampler {
     /// From all nodes.
     pub fn new(num_nodes: usize, rule: NegativeRule) -> PairSampler {
@@ -172,6 +176,7 @@ impl PairSampler {
         const PAIRS_PER_TASK: usize = 1 << 12;
         pairs.resize(count, [0; 2]);
         pairs.par_chunks_mut(PAIRS_PER_TASK).enumerate().for_each(|(task, pairs)| {
+            threads::check();
             self.draw_some(stream, (task * PAIRS_PER_TASK) as u64, pairs);
         });
     }
@@ -275,8 +280,11 @@ pub(super) fn draw_once(
         return pairs;
     }
     let mut seen = HashSet::with_capacity(count);
-    let mut number = 0;
+    let mut number = 0u64;
     while pairs.len() < count {
+        if number.is_multiple_of(PAIRS_PER_CHECK) {
+            threads::check();
+        }
         let [a, b] = sampler.pair(stream, number);
         if seen.insert([a.min(b), a.max(b)]) {
             pairs.push([a, b]);
@@ -358,5 +366,38 @@ mod tests {
         sampler.draw(stream(1), 5, &mut pairs);
         assert!(pairs.iter().all(|&[a, b]| [a.min(b), a.max(b)] == [7, 19]));
         assert_eq!(draw_once(&sampler, Negatives::Exact, stream(1), 43, graph.num_non_edges()), [[7, 19]]);
+    }
+
+    #[test]
+    fn loose_negatives_are_two_nodes_and_listed_pairs_of_like_nodes_are_none() {
+        let (graph, _) = Graph::from_edges(4, &[[0, 1]]).unwrap();
+        let listed = NegativeRule::for_evaluation(Negatives::Loose, graph.into());
+        let allows = |rule: &NegativeRule, pairs: [[u32; 2]; 4]| pairs.map(|pair| rule.allows(pair));
+        assert_eq!(allows(&listed, [[2, 2], [0, 1], [1, 0], [2, 3]]), [false, false, true, true]);
+        let alike = NegativeRule::NotListedAlike([Some(0), Some(0), Some(1), Some(1)].into());
+        assert_eq!(allows(&alike, [[0, 1], [1, 0], [2, 2], [1, 2]]), [false, true, false, true]);
+    }
+
+    #[test]
+    fn negatives_of_exact_training_are_no_visible_edges() {
+        let graph: Arc<Graph> = Graph::from_edges(4, &[[0, 1], [1, 2]]).unwrap().0.into();
+        let rule = NegativeRule::for_training(Negatives::Exact, graph.clone());
+        assert_eq!([[0, 1], [2, 1], [0, 2], [3, 3]].map(|pair| rule.allows(pair)), [false, false, true, false]);
+        assert!(NegativeRule::for_training(Negatives::Loose, graph).allows([0, 1]));
+    }
+
+    #[test]
+    fn exact_negatives_of_an_evaluation_are_distinct_and_drawn_from_all() {
+        let (graph, _) = Graph::from_edges(30, &[[0, 1]]).unwrap();
+        let sampler = PairSampler::new(30, NegativeRule::NotLinked(graph.clone().into()));
+        // Of 434, by draws and by listing them all.
+        for count in [200, 300] {
+            let pairs = draw_once(&sampler, Negatives::Exact, stream(2), count, graph.num_non_edges());
+            let distinct: HashSet<[u32; 2]> = pairs.iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
+            assert_eq!((pairs.len(), distinct.len()), (count, count));
+            let ends = |node: u32| distinct.iter().filter(|pair| pair.contains(&node)).count();
+            let (first, last) = (ends(2), ends(29));
+            assert!(first < 29 && last > 29 * count / 434 / 2, "{first} {last} of {count}");
+        }
     }
 }

@@ -74,22 +74,23 @@ fn split_graph<Q>(
 ) -> Result<Parts<Q, Q>> {
     let sample = &dataset.samples[0];
     let view: Arc<View> = Task::NodeClassification.whole_view(sample, 0)?.into();
-    let parts = match &dataset.fixed_split {
+    let (parts, needed) = match &dataset.fixed_split {
         // Counts per class that were set explicitly go before the usual split.
         Some(FixedSplit::Nodes(parts)) if settings.choice == SplitChoice::Given && settings.per_class.is_none() => {
-            parts.clone()
+            (parts.clone(), 2)
         }
-        _ => drawn()?,
+        _ => (drawn()?, 3),
     };
-    if let Some(empty) = parts.iter().position(Vec::is_empty) {
+    if let Some(empty) = parts[..needed].iter().position(Vec::is_empty) {
         let part = ["training", "validation", "test"][empty];
         return Err(problem(dataset, 0, SplitProblem::EmptyPart { part }));
     }
+    let has_test = !parts[2].is_empty();
     let [train, valid, test] = parts.map(|mut nodes| {
         nodes.sort_unstable();
         vec![Part { view: view.clone(), question: asks(sample, nodes) }]
     });
-    Ok(Parts { train, valid, test: Some(test) })
+    Ok(Parts { train, valid, test: has_test.then_some(test) })
 }
 
 /// A number of nodes of each class, or a fraction of them.
@@ -155,4 +156,27 @@ fn sizes_in_class(
         return Err(SplitProblem::SmallClass { class: class.to_string(), total, wanted: [train, valid, test] });
     }
     Ok([train, valid, if test == 0 { total - train - valid } else { test }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::Config;
+
+    #[test]
+    fn nodes_of_each_class_are_drawn_on_their_own_into_one_part_each() {
+        let dataset = Dataset::built_in("leaders").unwrap();
+        let settings =
+            Config { task: Task::NodeClassification, ..Config::default() }.resolve(&dataset).unwrap().split();
+        let settings = SplitSettings { per_class: Some([10, 5, 15]), ..settings };
+        let dataset = Dataset { class_names: vec!["even".into(), "odd".into()], ..dataset };
+        let labels: Vec<Option<u32>> = (0..100).map(|node| Some(node % 2)).collect();
+        let parts = draw(&dataset, &labels, &settings, Seeds::new(1)).unwrap();
+        assert_eq!(parts.each_ref().map(Vec::len), [20, 10, 30]);
+        let distinct: BTreeSet<u32> = parts.iter().flatten().copied().collect();
+        assert_eq!(distinct.len(), 60, "no node is in two parts");
+        let halves =
+            |odd: u32| -> Vec<u32> { parts[0].iter().filter(|node| *node % 2 == odd).map(|node| node / 2).collect() };
+        assert_ne!(halves(0), halves(1), "classes of one size have orders of their own");
+    }
 }

@@ -137,3 +137,29 @@ fn sampled_pairs(
     let fresh = (0..).map(pair).filter(|&[a, b]| seen.insert([a.min(b), a.max(b)]));
     Ok(fresh.take(count).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::Config;
+
+    #[test]
+    fn pairs_are_two_nodes_of_one_class_and_each_comes_once() {
+        let classes = [vec![0, 2, 4], vec![1, 3]];
+        assert_eq!(all_pairs(&classes), [[0, 2], [0, 4], [2, 4], [1, 3]]);
+        let classes = [(0..30).collect(), (30..50).collect::<Vec<u32>>()];
+        let pairs = sampled_pairs(&classes, 250, (Seeds::new(1), 0)).unwrap();
+        assert!(pairs.iter().all(|[a, b]| a != b && (*a < 30) == (*b < 30)));
+        let distinct: HashSet<[u32; 2]> = pairs.iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
+        assert_eq!(distinct.len(), 250);
+    }
+
+    #[test]
+    fn validation_and_test_have_negatives_of_their_own() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let config = Config { task: Task::PairwiseNodeClassification, ..Config::default() };
+        let settings = config.resolve(&dataset).unwrap().split();
+        let parts = split(&dataset, &settings, Seeds::new(1)).unwrap();
+        assert_ne!(parts.valid[0].question.negative[..10], parts.test()[0].question.negative[..10]);
+    }
+}

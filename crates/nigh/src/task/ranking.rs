@@ -5,6 +5,7 @@ use super::{Question, hash_pairs, renumber};
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::metric::{PairMetric, Standing};
+use crate::threads;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -207,6 +208,7 @@ impl EvaluationPairs {
         let mut pairs = Vec::new();
         let mut first = 0;
         while first < ends.nodes.len() {
+            threads::check();
             pairs.clear();
             let mut starts = vec![0];
             while first + starts.len() <= ends.nodes.len() && (starts.len() == 1 || pairs.len() < PAIRS_AT_A_TIME) {

@@ -4,6 +4,7 @@ use crate::linalg::Matrix;
 use crate::linalg::dispatch::simd;
 use crate::names::named;
 use crate::tape::Weights;
+use crate::threads;
 use rayon::prelude::*;
 
 const BETA_1: f32 = 0.9;
@@ -59,6 +60,7 @@ impl Adam {
             let (values, gradients) = (weight.value.data_mut(), weight.gradient.data());
             let moments = first.data_mut().par_chunks_mut(BLOCK).zip(second.data_mut().par_chunks_mut(BLOCK));
             let blocks = values.par_chunks_mut(BLOCK).zip(gradients.par_chunks(BLOCK)).zip(moments);
+            threads::check();
             blocks.for_each(|((w, g), (m, v))| update(w, g, m, v, step, root, l2, kept));
         }
     }
@@ -135,5 +137,33 @@ mod tests {
             }
             weights.entries()[0].value.data().to_vec()
         });
+    }
+
+    #[test]
+    fn the_first_steps_are_as_long_as_the_learning_rate_whatever_the_gradient() {
+        let mut weights = Weights::new(Seeds::new(0));
+        weights.declare("w", Matrix::from_rows(&[[0.5, -1.0, 2.0]]));
+        weights.entries_mut()[0].gradient = Matrix::from_rows(&[[0.1, -20.0, 3.0]]);
+        let mut adam = Adam::new(&weights);
+        for steps in 1..=3 {
+            adam.step(&mut weights, 0.01, 0.0);
+            let moved = 0.01 * steps as f32;
+            let expected = [0.5 - moved, -1.0 + moved, 2.0 - moved];
+            let found = weights.entries()[0].value.data();
+            assert!(found.iter().zip(expected).all(|(w, expected)| (w - expected).abs() < 1e-5), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_frozen_weight_stays() {
+        let mut weights = Weights::new(Seeds::new(0));
+        for name in ["learnt", "frozen"] {
+            weights.declare(name, Matrix::from_rows(&[[0.5]]));
+        }
+        weights.entries_mut().iter_mut().for_each(|weight| weight.gradient = Matrix::from_rows(&[[1.0]]));
+        weights.entries_mut()[1].frozen = true;
+        Adam::new(&weights).step(&mut weights, 0.01, 5e-4);
+        let values: Vec<f32> = weights.entries().iter().map(|weight| weight.value.data()[0]).collect();
+        assert!(values[0] < 0.5 && values[1] == 0.5, "{values:?}");
     }
 }

@@ -190,7 +190,7 @@ fn shares<'a>(sets: impl Iterator<Item = &'a [u32]>, classes: usize) -> Vec<f32>
     shares
 }
 
-/// For each node asked about, the share of its labelled neighbours in training that has each class; `None` where there are none.
+/// For each node to be classified, the share of its labelled neighbours in training that has each class; `None` where there are none.
 fn set_votes(part: &Part<LabelledSets>, parts: &SetParts, classes: usize) -> Vec<Option<Vec<f32>>> {
     let graph = part.view.graph();
     let mut known: Vec<Option<&[u32]>> = vec![None; graph.num_nodes()];
@@ -205,7 +205,7 @@ fn set_votes(part: &Part<LabelledSets>, parts: &SetParts, classes: usize) -> Vec
     part.question.nodes.iter().map(vote).collect()
 }
 
-/// The most frequent class among the training nodes that are neighbours of each node asked about; `None` where there are none.
+/// The most frequent class among the training nodes that are neighbours of each node to be classified; `None` where there are none.
 fn votes(part: &Part<LabelledNodes>, parts: &NodeParts, frequent: &BTreeMap<u32, usize>) -> Vec<Option<u32>> {
     let graph = part.view.graph();
     let mut known = vec![None; graph.num_nodes()];
@@ -244,7 +244,7 @@ mod tests {
     use crate::dataset::Features;
     use crate::model::View;
 
-    /// A star of four leaves and a pair apart; what is asked about are nodes with these labels.
+    /// A star of four leaves and a pair apart; the nodes to be classified have these labels.
     fn parts(train: &[(u32, u32)], test: &[(u32, u32)]) -> NodeParts {
         let graph = Graph::from_edges(7, &[[0, 1], [0, 2], [0, 3], [0, 4], [5, 6]]).unwrap().0;
         let view: Arc<View> = View::new(graph, Features::Constant(7)).unwrap().into();
@@ -339,5 +339,12 @@ mod tests {
         let katz = measured(Heuristic::Katz);
         assert!(katz.metrics.is_empty() && katz.left_out.unwrap().contains("operations; nigh train --model katz"));
         assert_eq!(measured(Heuristic::CommonNeighbors).metrics[&Metric::Pairs(PairMetric::Auc)], 0.5);
+    }
+
+    #[test]
+    fn training_nodes_of_another_graph_have_no_vote() {
+        let (ours, theirs) = (parts(&[(1, 1)], &[(0, 1)]), parts(&[(2, 0), (3, 0)], &[(0, 0)]));
+        let both = NodeParts { train: [ours.train, theirs.train].concat(), ..ours };
+        assert_eq!(votes(&both.test()[0], &both, &BTreeMap::new()), [Some(1)]);
     }
 }

@@ -192,3 +192,45 @@ impl CheckpointWriter<'_> {
         Ok(Some(State { epoch: current.epoch, weights: checked("weights")?, adam, best, curve: current.curve }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Dataset;
+    use crate::model::Dimensions;
+    use crate::seeds::Seeds;
+    use crate::train::Config;
+
+    fn writer<'a>(checkpoint: &'a Checkpoint, fingerprint: &str) -> CheckpointWriter<'a> {
+        let now = Cell::new(Instant::now());
+        let fingerprint = fingerprint.to_string();
+        CheckpointWriter { checkpoint, fingerprint, last_written: now, last_duration: Cell::default() }
+    }
+
+    #[test]
+    fn a_state_comes_back_as_it_was_and_to_its_own_training_alone() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let config = Config { model: "sgc".into(), ..Config::default() }.resolve(&dataset).unwrap();
+        let dimensions = Dimensions::of(&dataset);
+        let architecture = config.architecture(dimensions).unwrap();
+        let model = Model::build(architecture, config.shape(dimensions), Seeds::new(1)).unwrap();
+        let values: Vec<Matrix> = model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
+        let adam = Adam { steps: 70, ..Adam::new(&model.weights) };
+        let best =
+            Best { epoch: 9, valid: 0.8, test: 0.7, worth: 0.3, since: 4, weights: values.clone(), reported: None };
+        let curve = [Evaluation { epoch: 9, loss: 0.5, valid: 0.8, test: 0.7 }];
+        let now = Snapshot { epoch: 10, weights: &model.weights, adam: &adam, best: Some(&best), curve: &curve };
+        let folder = tempfile::tempdir().unwrap();
+        let checkpoint = Checkpoint::new(folder.path().join("state"));
+        writer(&checkpoint, "ours").save(&EndedRepeats::default(), Some(&now)).unwrap();
+
+        let read = writer(&checkpoint, "ours").load(&model, &mut EndedRepeats::default()).unwrap().unwrap();
+        assert_eq!((read.epoch, read.adam.steps, &read.curve[..]), (10, 70, &curve[..]));
+        assert_eq!((read.weights, read.adam.first), (values.clone(), adam.first));
+        let found = read.best.unwrap();
+        assert_eq!((found.epoch, found.valid, found.test, found.worth, found.since), (9, 0.8, 0.7, 0.3, 4));
+        assert_eq!(found.weights, values);
+        let other = writer(&checkpoint, "theirs").load(&model, &mut EndedRepeats::default());
+        assert!(other.err().unwrap().to_string().contains("other settings or data"));
+    }
+}

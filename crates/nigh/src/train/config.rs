@@ -119,7 +119,7 @@ settings! {
     repeats: {usize = 5}, "N";
     /// Random seed of the first run
     seed: {u64 = 1}, "SEED";
-    /// Which split: `given` (that of the dataset, if it has one), or `random`, drawn anew for every run
+    /// Which split: `given` (that of the dataset, if it has one), `random`, drawn anew for every run, or a folder of `nigh split`
     split: {SplitChoice = SplitChoice::Given}, "CHOICE";
     /// Fraction of edges, pairs or labelled nodes held out for validation: `auto` (0.1) or a number
     valid_fraction: [f32], "X";

@@ -132,18 +132,20 @@ fn fit_in_use(fit: FitSettings, task: Task) -> FitSettings {
 fn split_in_use(split: SplitSettings, dataset: &Dataset, learns: bool) -> SplitSettings {
     let several = dataset.samples.len() > 1;
     let fits = match (&dataset.fixed_split, split.task) {
-        (Some(FixedSplit::Pairs(_)), Task::LinkPrediction) => !several,
+        (Some(FixedSplit::Pairs(_) | FixedSplit::Edges { .. }), Task::LinkPrediction) => !several,
         (Some(FixedSplit::Nodes(_)), Task::NodeClassification) => !several && split.per_class.is_none(),
         _ => false,
     };
     let is_fixed = fits && split.choice == SplitChoice::Given;
+    let given = dataset.fixed_split.as_ref().and_then(FixedSplit::held_out).filter(|_| is_fixed);
+    let has_negatives = given.is_some_and(|parts| parts.iter().all(|part| !part.negative.is_empty()));
     let mut used = SplitSettings { choice: if fits { split.choice } else { SplitChoice::Given }, ..split };
     let (mut has_fractions, mut ratios) = (!is_fixed, [true; 2]);
     match split.task {
         Task::LinkPrediction => {
             if split.evaluation_negatives == EvaluationNegatives::All {
                 ratios = [false; 2];
-            } else if is_fixed && split.evaluation_negatives.pooled().is_some() {
+            } else if has_negatives && split.evaluation_negatives.pooled().is_some() {
                 (used.evaluation_negatives, ratios) = (EvaluationNegatives::Exact, [false; 2]);
             }
         }

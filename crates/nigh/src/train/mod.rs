@@ -480,3 +480,73 @@ pub(crate) fn evaluate(model: &Model, metric: Metric, split: &Split, draw: u64) 
 fn of_kind<M>(metrics: &[Metric], of_kind: fn(Metric) -> Option<M>) -> Result<Vec<M>> {
     metrics.iter().map(|&metric| of_kind(metric).ok_or_else(|| wrong_metric(metric))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Features;
+    use crate::graph::Graph;
+    use crate::model::View;
+    use crate::source::Refresh;
+    use crate::task::PairParts;
+
+    #[test]
+    fn the_model_is_that_of_the_repeat_that_was_best_on_validation() {
+        let mut ended = EndedRepeats::default();
+        for (number, (valid, test)) in [(0.7, 0.9), (0.8, 0.1), (0.8, 0.2)].into_iter().enumerate() {
+            ended.push(Run { valid, test, ..Run::default() }, vec![Matrix::from_rows(&[[number as f32]])]);
+        }
+        assert_eq!((ended.best(), ended.best_weights[0].data()), (1, &[1.0][..]));
+    }
+
+    /// A test of one pair among so many others.
+    fn among(negatives: u32) -> Split {
+        let graph = Graph::from_edges(200, &[[0, 1]]).unwrap().0;
+        let view = View::new(graph, Features::Constant(200)).unwrap().into();
+        let question = EvaluationPairs::pooled(vec![[0, 1]], (0..negatives).map(|node| [0, 2 + node]).collect());
+        let part = vec![Part { view, question }];
+        Split::Pairs(PairParts { train: Vec::new(), valid: part.clone(), test: Some(part) })
+    }
+
+    #[test]
+    fn hits_among_fewer_negatives_than_their_number_are_marked_or_left_out() {
+        let hits = |k| Metric::Pairs(PairMetric::HitsAt(k));
+        assert_eq!(few_negatives(&among(50), hits(50)), None);
+        assert_eq!(few_negatives(&among(49), hits(50)), Some(49));
+        let of = |negatives| reported(&among(negatives), Metric::Pairs(PairMetric::Auc), Beside::Metrics);
+        assert!(of(50).contains(&hits(50)) && !of(50).contains(&hits(100)), "{:?}", of(50));
+        assert!(!of(49).contains(&hits(50)), "{:?}", of(49));
+    }
+
+    #[test]
+    fn connected_pairs_are_scored_with_the_signal_of_the_best_epoch() {
+        // A pair apart, one end of which may lose its only edge.
+        let edges: Vec<[u32; 2]> = (0..60).flat_map(|a| [[a, (a + 1) % 60], [a, (a + 7) % 60]]).collect();
+        let edges = [edges, (60..100).map(|leaf| [leaf, leaf - 60]).collect()].concat();
+        let dataset = Dataset::from_graph("ring", Graph::from_edges(100, &edges).unwrap().0);
+        let config = Config { model: "smp-linear".into(), refresh: Refresh::Resampled.into(), ..Config::default() };
+        let config = config.resolve(&dataset).unwrap();
+        let architecture = config.architecture(Dimensions::of(&dataset)).unwrap();
+        let job = Job {
+            dataset: &dataset,
+            config: &config,
+            architecture: &architecture,
+            split: None,
+            beside: Beside::Nothing,
+        };
+        let split = config.split().split(&dataset, Seeds::new(1)).unwrap();
+        let weights: Vec<Matrix> =
+            job.build(1).unwrap().weights.entries().iter().map(|weight| weight.value.clone()).collect();
+        let tests: Vec<f64> = (1..=4)
+            .map(|best_epoch| {
+                let run = Run { seed: 1, best_epoch, ..Run::default() };
+                let (weights, flow) = (weights.clone(), ControlFlow::Continue(()));
+                let finished = FinishedRepeat { run, weights, epochs_run: 1, not_training: Duration::ZERO, flow };
+                let connected = ConnectedTest::of(&split, &config).unwrap().measure(&job, &finished).unwrap().unwrap();
+                assert!(!connected.is_all(), "some pairs are left out");
+                connected.test
+            })
+            .collect();
+        assert!(tests.windows(2).any(|pair| pair[0] != pair[1]), "{tests:?}");
+    }
+}

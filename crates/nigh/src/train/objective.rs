@@ -162,3 +162,16 @@ pub(super) fn check_finite(scores: &[f32]) -> Result<()> {
         Some(&value) => Err(Error::NonFinite { what: "a score", value }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_that_is_no_finite_number_is_refused() {
+        assert!(check_finite(&[0.5, -1e30]).is_ok());
+        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert!(check_finite(&[0.5, value]).unwrap_err().to_string().contains("a score"), "{value}");
+        }
+    }
+}

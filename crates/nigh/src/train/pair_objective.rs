@@ -348,3 +348,42 @@ impl Objective for PairObjective {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Dataset;
+    use crate::model::Dimensions;
+    use crate::task::Split;
+    use crate::train::Config;
+
+    #[test]
+    fn every_epoch_takes_other_pairs_together_and_all_of_them() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let config = Config { batch_size: 500.into(), ..Config::default() }.resolve(&dataset).unwrap();
+        let (seeds, dimensions) = (Seeds::new(1), Dimensions::of(&dataset));
+        let architecture = config.architecture(dimensions).unwrap();
+        let mut model = Model::build(architecture, config.shape(dimensions), seeds).unwrap();
+        let Split::Pairs(parts) = config.split().split(&dataset, seeds).unwrap() else {
+            unreachable!("links are pairs")
+        };
+        let train = &parts.train;
+        let mut objective = PairObjective::new(&config.fit(), &mut model, train, &mut |_, _| ()).unwrap();
+        let recording = model.record(&train[0].view);
+        let mut batches = |epoch: usize| -> Vec<Vec<[u32; 2]>> {
+            let batch = |batch| {
+                objective.choose_batch(Step { part: 0, batch, epoch, draw: 0 }, &train[0], &recording, &model);
+                objective.batch.clone()
+            };
+            (0..train[0].question.positive.len().div_ceil(500)).map(batch).collect()
+        };
+        let (first, second) = (batches(1), batches(2));
+        assert_ne!(first[0], second[0]);
+        let sorted = |mut pairs: Vec<[u32; 2]>| {
+            pairs.sort_unstable();
+            pairs
+        };
+        let all = sorted(train[0].question.positive.clone());
+        assert_eq!((sorted(first.concat()), sorted(second.concat())), (all.clone(), all));
+    }
+}

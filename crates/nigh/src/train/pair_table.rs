@@ -120,3 +120,56 @@ impl PairTable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Dataset;
+    use crate::task::Split;
+    use crate::train::Config;
+
+    /// Four pairs, with one negative each for three epochs.
+    fn table() -> (PairTable, Part<TrainingPairs>) {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let split = Config::default().resolve(&dataset).unwrap().split().split(&dataset, Seeds::new(1)).unwrap();
+        let Split::Pairs(mut parts) = split else { unreachable!("links are pairs") };
+        let mut part = parts.train.remove(0);
+        part.question.positive.truncate(4);
+        let table = PairTable {
+            positive: Matrix::zeros(4, 1),
+            negatives: (0..12).map(|number| [number, number]).collect(),
+            negative: Matrix::zeros(12, 1),
+            negatives_per_positive: 1,
+            order: (0..4).collect(),
+            chosen: Default::default(),
+        };
+        (table, part)
+    }
+
+    #[test]
+    fn epochs_take_negatives_of_their_own_until_there_are_no_more() {
+        let (mut table, part) = table();
+        let mut negatives = |epoch: usize, batch: usize| -> Vec<u32> {
+            let (mut positive, mut negative) = (Vec::new(), Vec::new());
+            table.choose(2, batch, epoch, &part, &mut positive, &mut negative);
+            assert_eq!(positive, part.question.positive[2 * batch..2 * batch + 2]);
+            negative.iter().map(|pair| pair[0]).collect()
+        };
+        assert_eq!([negatives(1, 0), negatives(1, 1)], [[0, 1], [2, 3]]);
+        assert_eq!([negatives(2, 0), negatives(3, 1)], [[4, 5], [10, 11]]);
+        assert_eq!(negatives(4, 0), [0, 1]);
+    }
+
+    #[test]
+    fn every_epoch_has_an_order_of_its_own_that_does_not_depend_on_the_one_before() {
+        let (mut table, _) = table();
+        table.order = (0..50).collect();
+        let mut order = |epoch: u64| {
+            table.shuffle(Seeds::new(1), [epoch, 0]);
+            table.order.clone()
+        };
+        let (first, second) = (order(1), order(2));
+        assert_ne!(first, second);
+        assert_eq!(order(1), first);
+    }
+}

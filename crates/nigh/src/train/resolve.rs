@@ -4,7 +4,7 @@ use super::adam::Optimizer;
 use super::config::{Choices, Config, NodeFeatures, Protocol, Resolved};
 use super::preset::Preset;
 use super::schedule::Schedule;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, FixedSplit, PaperDefaults};
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric, SetMetric};
 use crate::model::catalog::{self, Hyperparameters, NodeTable};
@@ -12,7 +12,7 @@ use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scorin
 use crate::names::Auto;
 use crate::source::walks::ExactCost;
 use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
-use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitSettings, Task};
+use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, SplitSettings, Task};
 use std::borrow::Cow;
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
@@ -40,6 +40,19 @@ impl Config {
         let dataset = self.node_features.seen(dataset);
         let preset = Preset::of(&model, Dimensions::of(&dataset))?;
         self.resolve_for(&dataset, model, &architecture, preset)
+    }
+
+    /// The data with a split of one's own, on which every repeat is then trained. It has to fit the task and the other settings.
+    pub fn with_split(&self, dataset: Dataset, split: FixedSplit) -> Result<Dataset> {
+        self.task.check_split(&split)?;
+        if self.split == SplitChoice::Random {
+            return Err(Error::setting("split", self.split, "there is a split of its own with the data"));
+        }
+        if let Auto::Is(count @ 1..) = self.train_per_class {
+            return Err(Error::setting("train-per-class", count, "the split says which nodes are for training"));
+        }
+        let paper_defaults = PaperDefaults { per_class: None, ..dataset.paper_defaults };
+        Ok(Dataset { fixed_split: Some(split), paper_defaults, ..dataset })
     }
 
     /// The model that the user chose, or the one that answers the task best.
@@ -509,5 +522,39 @@ impl Resolved {
                 _ => Answer::Scores(Scoring { decoder: self.decoder, hidden: self.width, dropout: self.dropout }),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit() -> FitSettings {
+        Config::default().resolve(&Dataset::built_in("communities").unwrap()).unwrap().fit()
+    }
+
+    #[test]
+    fn the_learning_rate_is_lower_behind_the_epoch_that_is_set_and_not_in_it() {
+        let step =
+            FitSettings { schedule: Schedule::Step, learning_rate: 0.5, decay_at: 3, decay_factor: 0.1, ..fit() };
+        assert_eq!([1, 3, 4, 9].map(|epoch| step.learning_rate_at(epoch)), [0.5, 0.5, 0.05, 0.05]);
+        let never = FitSettings { decay_at: 0, ..step };
+        assert_eq!(never.learning_rate_at(9), 0.5);
+    }
+
+    #[test]
+    fn half_a_cosine_starts_at_the_learning_rate_and_falls_with_every_step() {
+        let cosine = FitSettings { schedule: Schedule::Cosine, learning_rate: 0.5, epochs: 10, ..fit() };
+        assert_eq!(cosine.learning_rate_at(1), 0.5);
+        let near = |a: f32, b: f32| (a - b).abs() < 1e-6;
+        assert!(near(cosine.learning_rate_at(6), 0.25), "{}", cosine.learning_rate_at(6));
+        assert!(near(cosine.learning_rate_within(5, 4, 4), cosine.learning_rate_at(6)));
+        assert!(cosine.learning_rate_within(5, 1, 4) > cosine.learning_rate_within(5, 2, 4));
+    }
+
+    #[test]
+    fn the_first_epoch_every_few_and_the_last_are_evaluated() {
+        let fit = FitSettings { epochs: 7, evaluate_every: 3, ..fit() };
+        assert_eq!((1..=7).filter(|&epoch| fit.evaluates_after(epoch)).collect::<Vec<_>>(), [1, 3, 6, 7]);
     }
 }

@@ -8,7 +8,7 @@ use super::{Adam, Evaluation};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::model::{Model, Recording, View};
-use crate::seeds::Purpose;
+use crate::seeds::{Purpose, Seeds};
 use crate::tape::Weights;
 use crate::task::{Masking, Part, Parts};
 use std::sync::Arc;
@@ -58,6 +58,13 @@ impl<T> MaskedParts<T> {
         };
         (&self.parts[part], &mut self.recorded.insert((part, recording)).1)
     }
+}
+
+/// The order in which an epoch goes through the training parts.
+fn order_of_parts(count: usize, seeds: Seeds, epoch: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    seeds.rng(Purpose::Order, &[epoch as u64]).shuffle(&mut order);
+    order
 }
 
 /// The model at its best so far.
@@ -155,8 +162,7 @@ impl<O: Objective> Trainer<O> {
     pub fn run_epoch(&mut self, observer: &mut dyn Observer) -> Result<(f64, Option<Evaluation>)> {
         self.epoch += 1;
         self.mask_again();
-        let mut order: Vec<usize> = (0..self.train().len()).collect();
-        self.model.seeds().rng(Purpose::Order, &[self.epoch as u64]).shuffle(&mut order);
+        let order = order_of_parts(self.train().len(), self.model.seeds(), self.epoch);
         let batches = |trainer: &Trainer<O>, part: usize| trainer.objective.num_batches(&trainer.train()[part]);
         let num_steps = order.iter().map(|&part| batches(self, part)).sum();
         let (mut sum, mut steps) = (0.0, 0);
@@ -343,5 +349,104 @@ impl Views {
             })
         };
         parts.iter().map(&mut number).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Dataset;
+    use crate::source::Refresh;
+    use crate::task::Task;
+    use crate::train::Config;
+    use crate::training::Training;
+
+    /// The classes of the leaders without dropout or decay, so that a loss depends on the weights alone.
+    fn settings() -> Config {
+        let config = Config { task: Task::NodeClassification, model: "gcn".into(), repeats: 1, ..Config::default() };
+        let config = Config { dropout: 0.0.into(), weight_decay: 0.0.into(), decay_at: 0.into(), ..config };
+        Config { epochs: 4.into(), evaluate_every: 1.into(), ..config }
+    }
+
+    /// As `settings`, for links and with steps that are lost in rounding.
+    fn links_at_rest() -> Config {
+        let config = Config { task: Task::LinkPrediction, model: "smp-linear".into(), ..settings() };
+        Config { learning_rate: 1e-30.into(), ..config }
+    }
+
+    fn curve(config: Config) -> Vec<Evaluation> {
+        let dataset = Dataset::built_in("leaders").unwrap();
+        Training::new(&dataset, config).unwrap().run().unwrap().summary.repeats.remove(0).curve
+    }
+
+    fn losses(config: Config) -> Vec<f64> {
+        curve(config).iter().map(|evaluation| evaluation.loss).collect()
+    }
+
+    #[test]
+    fn every_step_drops_entries_of_its_own() {
+        let at_rest = Config { learning_rate: 1e-30.into(), ..settings() };
+        let all_kept = losses(at_rest.clone());
+        assert!(all_kept.iter().all(|loss| *loss == all_kept[0]), "{all_kept:?}");
+        let some_dropped = losses(Config { dropout: 0.5.into(), ..at_rest });
+        assert!(some_dropped.windows(2).all(|pair| pair[0] != pair[1]), "{some_dropped:?}");
+    }
+
+    #[test]
+    fn a_gradient_that_is_clipped_to_nearly_nothing_teaches_nearly_nothing() {
+        let learnt = |clip_norm: f32| {
+            let losses = losses(Config { clip_norm, ..settings() });
+            losses[0] - losses[3]
+        };
+        let (free, clipped) = (learnt(0.0), learnt(1e-12));
+        assert!(free > 1e-3 && clipped.abs() < 1e-2 * free, "{free} {clipped}");
+    }
+
+    #[test]
+    fn patience_ends_a_training_whose_metric_stays_as_it_was() {
+        let config = Config { learning_rate: 1e-30.into(), patience: 3.into(), epochs: 50.into(), ..settings() };
+        // Every epoch is as good as the first.
+        assert_eq!(curve(config).len(), 4);
+    }
+
+    #[test]
+    fn every_evaluation_draws_a_resampled_signal_of_its_own() {
+        let valid = |refresh: Refresh| -> Vec<f64> {
+            curve(Config { refresh: refresh.into(), ..links_at_rest() }).iter().map(|found| found.valid).collect()
+        };
+        let (fixed, resampled) = (valid(Refresh::Fixed), valid(Refresh::Resampled));
+        assert!(fixed.iter().all(|valid| *valid == fixed[0]), "{fixed:?}");
+        assert!(resampled.windows(2).any(|pair| pair[0] != pair[1]), "{resampled:?}");
+    }
+
+    #[test]
+    fn the_loss_of_an_epoch_is_the_mean_over_its_steps() {
+        let loss = |batch_size: usize| losses(Config { batch_size: batch_size.into(), ..links_at_rest() })[0];
+        let (one_step, many_steps) = (loss(0), loss(100));
+        assert!((one_step / many_steps - 1.0).abs() < 0.1, "{one_step} {many_steps}");
+    }
+
+    #[test]
+    fn more_negatives_per_positive_are_more_negatives() {
+        let loss = |count: usize| losses(Config { negatives_per_positive: count.into(), ..links_at_rest() })[0];
+        assert_ne!(loss(1), loss(4));
+    }
+
+    #[test]
+    fn a_learning_rate_that_falls_to_nearly_nothing_ends_learning() {
+        let losses = losses(Config { decay_at: 1.into(), decay_factor: 1e-20, ..settings() });
+        // A loss is that before the step of its epoch.
+        assert!((losses[0] - losses[1]).abs() > 1e-4, "{losses:?}");
+        assert!(losses[1] == losses[2] && losses[2] == losses[3], "{losses:?}");
+    }
+
+    #[test]
+    fn every_epoch_goes_through_the_graphs_in_an_order_of_its_own() {
+        let orders: Vec<Vec<usize>> = (1..=4).map(|epoch| order_of_parts(9, Seeds::new(1), epoch)).collect();
+        assert!(orders.windows(2).all(|pair| pair[0] != pair[1]), "{orders:?}");
+        for mut order in orders {
+            order.sort_unstable();
+            assert_eq!(order, (0..9).collect::<Vec<_>>());
+        }
     }
 }

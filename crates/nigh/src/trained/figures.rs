@@ -1,11 +1,12 @@
 //! What the figures of a training mean: every metric over the repeats, with an interval, beside the simple baselines of the same splits.
 
-use super::Summary;
+use super::{Summary, Trained};
 use crate::display::percent;
 use crate::metric::{Metric, PairMetric};
 use crate::statistics::{interval_95, mean_and_std};
 use crate::train::{Baseline, Run};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A test metric over the repeats.
@@ -34,6 +35,44 @@ impl MetricSummary {
     fn of(values: &[f64]) -> MetricSummary {
         let (mean, std) = mean_and_std(values);
         MetricSummary { mean, std, interval_95: interval_95(values) }
+    }
+}
+
+impl Trained {
+    /// Everything that a training found: figures, intervals, baselines, warnings, every repeat, and the settings.
+    pub fn to_json(&self) -> Value {
+        let Trained { config, summary, .. } = self;
+        let repeat = |run: &Run| {
+            json!({
+                "seed": run.seed, "test": run.test, "valid": run.valid, "best_epoch": run.best_epoch,
+                "epochs": run.epochs(),
+                "split": run.split, "connected": run.connected, "few_negatives": run.few_negatives,
+                "vectors_auc": run.vectors_auc, "agreement": run.agreement, "metrics": run.metrics,
+                "baselines": run.baselines,
+            })
+        };
+        json!({
+            "dataset": summary.dataset,
+            "task": config.task,
+            "model": config.model,
+            "metric": config.metric,
+            "mean": summary.mean,
+            "std": summary.std,
+            "interval_95": summary.chosen_metric().interval_95,
+            "metrics": summary.metrics(),
+            "baselines": summary.baselines(),
+            "beats_baselines": summary.beats_baselines(config.metric),
+            "warnings": summary.warnings(config.metric),
+            "connected": summary.connected(),
+            "repeats": summary.repeats.iter().map(repeat).collect::<Vec<_>>(),
+            "millis_per_epoch": self.millis_per_epoch,
+            "num_nodes": summary.num_nodes,
+            "num_edges": summary.num_edges,
+            "storage_error": summary.storage_error,
+            "proximity_error": summary.proximity_error,
+            "num_parameters": self.num_parameters(),
+            "config": config,
+        })
     }
 }
 

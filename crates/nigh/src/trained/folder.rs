@@ -12,11 +12,10 @@ use crate::tape::{Weight, Weights};
 use crate::tensors::{self, Tensors};
 use crate::train::{Config, Resolved};
 use nigh_formats::digest::{hex, sha256};
-use nigh_formats::{MAX_BYTES, Texts, atomic};
+use nigh_formats::{MAX_BYTES, Texts, atomic, bundle};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
-use std::fs::File;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -79,7 +78,40 @@ impl Trained {
         result
     }
 
+    /// The files of the folder in one archive, a zip without compression.
+    ///
+    /// ```
+    /// use nigh::{Config, Dataset, Trained, Training};
+    ///
+    /// let dataset = Dataset::built_in("communities")?;
+    /// let config = Config { epochs: 3.into(), repeats: 1, ..Config::default() };
+    /// let trained = Training::new(&dataset, config)?.run()?;
+    /// let bytes = trained.to_bytes();
+    /// assert_eq!(Trained::from_bytes(&bytes)?.to_bytes(), bytes);
+    /// # Ok::<(), nigh::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> Vec<u8> {
+        bundle::pack(&self.files())
+    }
+
+    /// Reads what `to_bytes` wrote, and checks every byte of it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Trained> {
+        let name = Path::new("model in memory");
+        let files = bundle::unpack(bytes);
+        let files = files.map_err(|problem| Error::Artefact { path: name.to_path_buf(), problem })?;
+        Trained::read(name, &Files::Memory(files), |config, dimensions| config.architecture(dimensions))
+    }
+
     fn write_files(&self, folder: &Path) -> Result<()> {
+        for (name, bytes) in self.files() {
+            let path = folder.join(name);
+            atomic::write(&path, &bytes).map_err(Error::io(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Names and contents.
+    fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
         let entries = self.model.weights.entries().iter();
         let weights: Tensors = entries.map(|weight| (weight.name.clone(), weight.value.clone())).collect();
         let (numbered_nodes, ids) = match self.ids.as_ref() {
@@ -96,7 +128,7 @@ impl Trained {
             numbered_nodes,
         };
         let json = serde_json::to_string_pretty(&manifest).expect("plain data can be written") + "\n";
-        let contents: Vec<(&str, Vec<u8>)> = vec![
+        let mut contents: Vec<(&str, Vec<u8>)> = vec![
             (WEIGHTS, tensors::to_bytes(&weights, &[])),
             (CONFIG, toml::to_string(&self.config).expect("a configuration can be written").into_bytes()),
             (IDS, ids.into_bytes()),
@@ -104,26 +136,23 @@ impl Trained {
             (CARD, card::card(self).into_bytes()),
         ];
         let sums: String = contents.iter().map(|(name, bytes)| format!("{}  {name}\n", sha256(bytes))).collect();
-        for (name, bytes) in contents.into_iter().chain([(SUMS, sums.into_bytes())]) {
-            let path = folder.join(name);
-            atomic::write(&path, &bytes).map_err(Error::io(&path))?;
-        }
-        Ok(())
+        contents.push((SUMS, sums.into_bytes()));
+        contents
     }
 
     /// Reads a folder that `save` wrote, and checks every byte of it.
     pub fn load(folder: &Path) -> Result<Trained> {
-        Trained::read(folder, |config, dimensions| config.architecture(dimensions))
+        Trained::read_folder(folder, |config, dimensions| config.architecture(dimensions))
     }
 
     /// As `load`, for a model with the architecture of your own that it was trained with.
     pub fn load_with(folder: &Path, architecture: impl Fn(&Hyperparameters) -> Architecture) -> Result<Trained> {
-        Trained::read(folder, |config, dimensions| {
+        Trained::read_folder(folder, |config, dimensions| {
             config.architecture_of(dimensions, |settings| Ok(architecture(settings)))
         })
     }
 
-    fn read(
+    fn read_folder(
         folder: &Path,
         architecture: impl FnOnce(&Resolved, Dimensions) -> Result<Architecture>,
     ) -> Result<Trained> {
@@ -134,6 +163,16 @@ impl Trained {
         if !folder.is_dir() {
             return Err(refused("there is no such folder; expected the folder of a saved model".into()));
         }
+        Trained::read(folder, &Files::Folder(folder), architecture)
+    }
+
+    /// `name` stands in messages.
+    fn read(
+        name: &Path,
+        files: &Files<'_>,
+        architecture: impl FnOnce(&Resolved, Dimensions) -> Result<Architecture>,
+    ) -> Result<Trained> {
+        let refused = |problem: String| Error::Artefact { path: name.to_path_buf(), problem };
         let unreadable = |name: &str, error: nigh_formats::Error| {
             refused(match error {
                 nigh_formats::Error::Io { source, .. } => format!("{name} can't be read: {source}"),
@@ -141,9 +180,7 @@ impl Trained {
                 other => other.to_string(),
             })
         };
-        let read = |name: &str, most: u64| {
-            nigh_formats::read_regular(&folder.join(name), most).map_err(|error| unreadable(name, error))
-        };
+        let read = |name: &str, most: u64| files.read(name, most).map_err(|error| unreadable(name, error));
         let manifest: Manifest = serde_json::from_slice(&read(MODEL, MAX_BYTES)?)
             .map_err(|error| refused(format!("{MODEL} is damaged: {error}")))?;
         if manifest.format != FORMAT {
@@ -181,7 +218,7 @@ impl Trained {
                 return Err(refused(format!("{MODEL} is damaged: numbered_nodes is {count}, and num_nodes {nodes}")));
             }
             None => {
-                let file = nigh_formats::open_regular(&folder.join(IDS)).map_err(|error| unreadable(IDS, error))?;
+                let file = files.open(IDS).map_err(|error| unreadable(IDS, error))?.0;
                 let (names, sum) =
                     read_ids(file, summary.num_nodes).map_err(|problem| refused(format!("{IDS} {problem}")))?;
                 check(IDS, &sum)?;
@@ -192,9 +229,7 @@ impl Trained {
         let seed = run.ok_or_else(|| refused(format!("{MODEL} is damaged: the chosen repeat is missing")))?.seed;
         // Before weights of such a size are made: a count beyond the numbers in the file was never one of this model.
         let architecture = architecture(&config, summary.dimensions())?;
-        let length = nigh_formats::open_regular(&folder.join(WEIGHTS))
-            .and_then(|file| Ok(file.metadata().map_err(nigh_formats::Error::io(folder))?.len()))
-            .map_err(|error| unreadable(WEIGHTS, error))?;
+        let length = files.open(WEIGHTS).map_err(|error| unreadable(WEIGHTS, error))?.1;
         let most = usize::try_from(length / 4).unwrap_or(usize::MAX);
         let knows_labels = !config.task.is_about_pairs() && architecture.uses(Source::Labels);
         let knows_ids = architecture.uses(Source::OneHot) || knows_labels;
@@ -228,6 +263,47 @@ impl Trained {
     }
 }
 
+/// Where the files of a model are.
+enum Files<'a> {
+    Folder(&'a Path),
+    Memory(BTreeMap<String, Vec<u8>>),
+}
+
+impl Files<'_> {
+    /// A file of at most this many bytes.
+    fn read(&self, name: &str, most: u64) -> nigh_formats::Result<Vec<u8>> {
+        match self {
+            Files::Folder(folder) => nigh_formats::read_regular(&folder.join(name), most),
+            Files::Memory(_) => {
+                let (mut file, length) = self.open(name)?;
+                if length > most {
+                    let problem = format!("is {length} bytes long, expected at most {most}");
+                    return Err(nigh_formats::Error::file(Path::new(name), problem));
+                }
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes).map_err(nigh_formats::Error::io(Path::new(name)))?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// A file and its length.
+    fn open(&self, name: &str) -> nigh_formats::Result<(Box<dyn Read + '_>, u64)> {
+        match self {
+            Files::Folder(folder) => {
+                let file = nigh_formats::open_regular(&folder.join(name))?;
+                let length = file.metadata().map_err(nigh_formats::Error::io(folder))?.len();
+                Ok((Box::new(file), length))
+            }
+            Files::Memory(files) => {
+                let missing = || nigh_formats::Error::file(Path::new(name), "is missing");
+                let bytes = files.get(name).ok_or_else(missing)?;
+                Ok((Box::new(&bytes[..]), bytes.len() as u64))
+            }
+        }
+    }
+}
+
 impl Summary {
     /// Names that contradict a count or each other.
     fn check_names(&self) -> std::result::Result<(), String> {
@@ -247,7 +323,7 @@ impl Summary {
 
 /// The ids of this many nodes, a JSON text per line, and the checksum of the file. What is not such a file is read no further
 /// than to its first wrong line.
-fn read_ids(file: File, num_nodes: usize) -> std::result::Result<(Texts, String), String> {
+fn read_ids(file: impl Read, num_nodes: usize) -> std::result::Result<(Texts, String), String> {
     let mut lines = BufReader::new(file);
     let (mut names, mut hash, mut line) = (Texts::default(), Sha256::new(), Vec::new());
     loop {

@@ -11,7 +11,7 @@ pub use embedding::Embedding;
 pub use figures::{BaselineSummary, MetricSummary};
 pub use streamed::{RowWriter, StreamedEmbedding};
 
-use crate::dataset::{Dataset, Ids, Sample};
+use crate::dataset::{Dataset, FixedSplit, Ids, Sample};
 use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -22,8 +22,8 @@ use crate::model::{Answer, Dimensions, Model, View};
 use crate::ops::{sigmoid, softmax};
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
-use crate::task::Task;
-use crate::train::{self, Connected, Outcome, Resolved, Run, class_memory, mean_and_std};
+use crate::task::{SplitChoice, SplitSettings, Task};
+use crate::train::{self, Connected, Evaluation, Outcome, Resolved, Run, class_memory, mean_and_std};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -213,6 +213,16 @@ impl Trained {
         &self.summary.repeats[self.summary.chosen]
     }
 
+    /// What it is, what it was trained on and how good it is, as Markdown.
+    pub fn card(&self) -> String {
+        card::card(self)
+    }
+
+    /// The learning curve of the repeat behind the weights: loss and metrics of every evaluation.
+    pub fn curve(&self) -> &[Evaluation] {
+        &self.run().curve
+    }
+
     /// How many numbers were trained.
     pub fn num_parameters(&self) -> usize {
         self.model.weights.num_parameters()
@@ -354,6 +364,59 @@ impl Trained {
         Ok(Inference { trained: self, sample, view, h, notes })
     }
 
+    /// The score of every pair of nodes of the only graph.
+    pub fn scores(&self, dataset: &Dataset, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
+        let (applied, pairs) = self.asked(dataset, pairs)?;
+        applied.scores(&pairs)
+    }
+
+    /// The probability of every pair of nodes of the only graph: [`Inference::probabilities`].
+    pub fn probabilities(&self, dataset: &Dataset, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
+        let (applied, pairs) = self.asked(dataset, pairs)?;
+        applied.probabilities(&pairs)
+    }
+
+    /// The probability of every class for nodes of the only graph: [`Inference::class_probabilities`].
+    ///
+    /// ```
+    /// use nigh::{Config, Dataset, Task, Training};
+    ///
+    /// let dataset = Dataset::built_in("leaders")?;
+    /// let config = Config { task: Task::NodeClassification, epochs: 5.into(), repeats: 1, ..Config::default() };
+    /// let trained = Training::new(&dataset, config)?.run()?;
+    /// let probabilities = trained.class_probabilities(&dataset, &[7, 3])?;
+    /// assert_eq!(probabilities.shape(), [2, dataset.class_names.len()]);
+    /// assert!((probabilities.row(0).iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    /// # Ok::<(), nigh::Error>(())
+    /// ```
+    pub fn class_probabilities(&self, dataset: &Dataset, nodes: &[u32]) -> Result<Matrix> {
+        let (applied, nodes) = self.asked(dataset, nodes.iter().map(|&node| [node]).collect::<Vec<_>>().as_slice())?;
+        applied.class_probabilities(nodes.as_flattened())
+    }
+
+    /// The most likely links of a node of the only graph, best first; nodes are numbered as the data number them.
+    pub fn links(&self, dataset: &Dataset, node: u32, top: usize, existing: bool) -> Result<Vec<Link>> {
+        let (applied, nodes) = self.asked(dataset, &[[node]])?;
+        let mut links = applied.links(nodes[0][0], top, existing)?;
+        if let Some(places) = applied.places(dataset) {
+            let mut numbers = vec![0; places.len()];
+            (0..).zip(&places).for_each(|(number, &place)| numbers[place as usize] = number);
+            links.iter_mut().for_each(|link| link.node = numbers[link.node as usize]);
+        }
+        Ok(links)
+    }
+
+    /// This model applied to the only graph, and nodes of the data by their places in the model's order.
+    fn asked<const N: usize>(&self, dataset: &Dataset, asked: &[[u32; N]]) -> Result<(Inference<'_>, Vec<[u32; N]>)> {
+        let applied = self.apply(dataset)?;
+        asked.as_flattened().iter().try_for_each(|&node| applied.check(node))?;
+        let asked = match applied.places(dataset) {
+            Some(places) => asked.iter().map(|nodes| nodes.map(|node| places[node as usize])).collect(),
+            None => asked.to_vec(),
+        };
+        Ok((applied, asked))
+    }
+
     /// `H` of all graphs, all of whose edges are known.
     pub fn embed(&self, dataset: &Dataset) -> Result<Embedding> {
         self.embed_with_notes(dataset).map(|embedded| embedded.0)
@@ -379,13 +442,23 @@ impl Trained {
 
     /// Splits the data as the training did and measures again. Held-out edges stay out of message passing.
     pub fn evaluate(&self, dataset: &Dataset) -> Result<(SplitMetrics, Vec<String>)> {
+        self.evaluate_with(dataset, &self.config.split())
+    }
+
+    /// As `evaluate`, on a split of one's own, as [`Config::with_split`](crate::Config::with_split) has it.
+    pub fn evaluate_on(&self, dataset: &Dataset, split: FixedSplit) -> Result<(SplitMetrics, Vec<String>)> {
+        self.config.task.check_split(&split)?;
+        let settings = SplitSettings { choice: SplitChoice::Given, per_class: None, ..self.config.split() };
+        self.evaluate_with(&Dataset { fixed_split: Some(split), ..dataset.clone() }, &settings)
+    }
+
+    fn evaluate_with(&self, dataset: &Dataset, settings: &SplitSettings) -> Result<(SplitMetrics, Vec<String>)> {
         let (aligned, mut notes, num_known) = self.align_and_count(dataset)?;
-        let split = self.config.split().split(&aligned, Seeds::new(self.run().seed))?;
+        let split = settings.split(&aligned, Seeds::new(self.run().seed))?;
         let same_split = split.digest() == self.run().split;
         let held_out = same_split || num_known == 0;
         if !same_split {
-            let problem =
-                "these are not the graph, features and labels of the training: measured on a split of their own";
+            let problem = "these are not the graph, features and labels of the training, or not its split: measured on a split of their own";
             let warning = if held_out { "" } else { ", of which the model has learnt most: no held-out figures" };
             notes.push(format!("{problem}{warning}"));
         }
@@ -438,6 +511,44 @@ impl Inference<'_> {
         let mut decoder = PairDecoder::new(model).ok_or_else(wrong)?;
         pairs.iter().flatten().try_for_each(|&node| self.check(node))?;
         Ok(decoder.scores(model, &self.view, &self.h, pairs).to_vec())
+    }
+
+    /// The probability of every pair: the sigmoid of its score, which is what training compares with 1 for a link and 0 for a negative. It
+    /// holds where links are as frequent as they were among the training pairs.
+    pub fn probabilities(&self, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
+        if self.trained.model.architecture().heuristic.is_some() {
+            return Err(Error::NoProbabilities { model: self.trained.config.model.clone() });
+        }
+        Ok(self.scores(pairs)?.into_iter().map(sigmoid::sigmoid).collect())
+    }
+
+    /// The probability of every class, a row for each of these nodes: the classes of a node add up to one, unless a node may
+    /// have several.
+    pub fn class_probabilities(&self, nodes: &[u32]) -> Result<Matrix> {
+        let answer = self.trained.model.shape().answer;
+        if matches!(answer, Answer::Scores(_)) {
+            return Err(Error::WrongTask { task: self.trained.config.task.name(), wanted: "classes" });
+        }
+        nodes.iter().try_for_each(|&node| self.check(node))?;
+        let mut probabilities = Matrix::zeros(nodes.len(), self.h.cols());
+        for (row, &node) in nodes.iter().enumerate() {
+            let (scores, row) = (self.h.row(node as usize), probabilities.row_mut(row));
+            match answer {
+                Answer::Sets(_) => row.iter_mut().zip(scores).for_each(|(p, &score)| *p = sigmoid::sigmoid(score)),
+                _ => drop(softmax::probabilities(scores, row)),
+            }
+        }
+        Ok(probabilities)
+    }
+
+    /// The node of the model's order for each node of the data that it was applied to, if they differ.
+    pub fn places(&self, dataset: &Dataset) -> Option<Vec<u32>> {
+        let ids = &dataset.samples[0].ids;
+        if *ids == self.sample.ids {
+            return None;
+        }
+        let numbers = self.sample.ids.lookup();
+        Some(ids.iter().map(|name| numbers.find(&name).expect("a node of the data")).collect())
     }
 
     /// The most likely links of a node, best first.

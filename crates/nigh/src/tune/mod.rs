@@ -302,6 +302,7 @@ impl<'d> Search<'d> {
         let epochs = training.config().epochs;
         let (valid, problem) = match training.observer(&mut ValidOnly(observer)).run() {
             Ok(trained) => (trained.summary.repeats.iter().map(|run| run.valid).collect(), None),
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
             // Large learning rates may diverge. What is wrong with the defaults is wrong with the data.
             Err(error) if planned.candidate > 0 => (Vec::new(), Some(error.to_string())),
             Err(error) => return Err(error),

@@ -2,8 +2,11 @@
 
 use nigh::dataset::{InputFiles, NamedDataset};
 use nigh::{Dataset, Result};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
+use tempfile::TempDir;
 
 /// A reader of any bytes. Its result matters only where it is an error.
 pub type Reader = fn(&[u8]) -> Result<()>;
@@ -29,7 +32,7 @@ pub fn read(reader: &str, bytes: &[u8]) -> Result<()> {
 
 /// As edges, in whatever format they are.
 fn read_edges(bytes: &[u8]) -> Result<()> {
-    with_file(bytes, |path| Dataset::from_files(path, &InputFiles::default()).map(drop))
+    Dataset::from_files(&written("edges", bytes), &InputFiles::default()).map(drop)
 }
 
 /// As edges; then as nodes, features and labels of a graph that is in order.
@@ -39,50 +42,65 @@ fn read_tables(bytes: &[u8]) -> Result<()> {
 
 /// As nodes, features and labels of a graph that is in order.
 fn read_node_tables(bytes: &[u8]) -> Result<()> {
-    with_file(b"a b\nb 1\n", |graph| {
-        with_file(bytes, |path| {
-            let read = |input: InputFiles| Dataset::from_files(graph, &input).map(drop);
-            let labels = read(InputFiles { labels: Some(path.to_path_buf()), ..InputFiles::default() });
-            let nodes = read(InputFiles { nodes: Some(path.to_path_buf()), ..InputFiles::default() });
-            read(InputFiles { features: Some(path.to_path_buf()), ..InputFiles::default() }).and(labels).and(nodes)
-        })
-    })
+    let [labels, nodes, features] = node_tables(bytes);
+    features.and(labels).and(nodes)
 }
 
-/// As the edges of a dataset of OGB.
+/// As labels, as nodes and as features of a graph that is in order.
+pub fn node_tables(bytes: &[u8]) -> [Result<()>; 3] {
+    let (graph, path) = (written("graph", b"a b\nb 1\n"), written("table", bytes));
+    let [mut labels, mut nodes, mut features] = [(); 3].map(|()| InputFiles::default());
+    (labels.labels, nodes.nodes, features.features) = (Some(path.clone()), Some(path.clone()), Some(path));
+    [labels, nodes, features].map(|input| Dataset::from_files(&graph, &input).map(drop))
+}
+
+/// As the edges of a dataset of OGB. A text is compressed first, since a fuzzer can hardly change what is behind a checksum.
 fn read_ogb(bytes: &[u8]) -> Result<()> {
-    let mut number = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    let number = number.write_all(b"1000000000\n").and_then(|()| number.finish()).expect("memory can be written");
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let number = gzip(b"1000000000\n");
+    let packed = if std::str::from_utf8(bytes).is_ok() { gzip(bytes) } else { bytes.to_vec() };
     let files = [
-        ("raw/num-edge-list.csv.gz", &number[..]),
-        ("raw/num-node-list.csv.gz", &number),
-        ("raw/edge.csv.gz", bytes),
-        ("split/target/valid.pt", b""),
-        ("split/target/test.pt", b""),
+        ("ogb/raw/num-edge-list.csv.gz", &number[..]),
+        ("ogb/raw/num-node-list.csv.gz", &number),
+        ("ogb/split/target/valid.pt", b""),
+        ("ogb/split/target/test.pt", b""),
     ];
     for (name, content) in files {
-        let file = folder.path().join(name);
-        let parent = file.parent().expect("within the folder");
-        std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&file, content)).expect("a writable folder");
+        written(name, content);
     }
-    NamedDataset::named("ogbl-ddi").expect("a public dataset").read_from(folder.path()).map(drop)
+    let edges = written("ogb/raw/edge.csv.gz", &packed);
+    let folder = edges.ancestors().nth(2).expect("written above");
+    NamedDataset::named("ogbl-ddi").expect("a public dataset").read_from(folder).map(drop)
 }
 
 /// A table of edges as a graph file.
 #[allow(dead_code)]
 pub fn stored(table: &[u8]) -> Vec<u8> {
-    let stored = with_file(table, |path| {
-        let out = path.with_extension("nigh");
-        Dataset::from_files(path, &InputFiles::default())?.store(&out)?;
-        Ok(std::fs::read(out).expect("a file that was written"))
-    });
-    stored.expect("a table of edges")
+    let path = written("edges", table);
+    let out = path.with_extension("nigh");
+    let stored = Dataset::from_files(&path, &InputFiles::default()).and_then(|dataset| dataset.store(&out));
+    stored.expect("a table of edges");
+    std::fs::read(out).expect("a file that was written")
 }
 
-fn with_file<T>(bytes: &[u8], read: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("file");
-    std::fs::write(&path, bytes).expect("a writable folder");
-    read(&path)
+/// Compressed.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("memory can be written")
+}
+
+/// A file of this name and content, in a folder that the calls of a thread share: a fuzzer makes millions of them.
+fn written(name: &str, content: &[u8]) -> PathBuf {
+    thread_local! {
+        static FOLDER: TempDir = tempfile::tempdir().expect("a temporary folder");
+        static WRITTEN: RefCell<HashMap<String, Vec<u8>>> = RefCell::default();
+    }
+    let path = FOLDER.with(|folder| folder.path().join(name));
+    WRITTEN.with_borrow_mut(|written| {
+        if written.get(name).is_none_or(|before| before != content) {
+            let parent = path.parent().expect("within the folder");
+            std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, content)).expect("a writable folder");
+            written.insert(name.to_string(), content.to_vec());
+        }
+    });
+    path
 }

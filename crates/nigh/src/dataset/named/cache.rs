@@ -106,6 +106,7 @@ pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result
             }
             FixedKind::Pairs
         }
+        FixedSplit::Edges { .. } => unreachable!("no public dataset has training edges apart from its graph"),
     });
     let header = CacheHeader {
         fingerprint: fingerprint.to_string(),

@@ -183,7 +183,7 @@ impl Export<'_> {
                     Ok(())
                 })
             }
-            FixedSplit::Pairs(parts) => {
+            FixedSplit::Pairs(parts) | FixedSplit::Edges { held_out: parts, .. } => {
                 let about = "pairs to validate and test with; exists = 1 is an edge that edges.csv lacks".to_string();
                 self.file("split_pairs.csv", about, |out| {
                     writeln!(out, "source,target,exists,part")?;

@@ -1,6 +1,7 @@
 //! A user's files: edges in any of several formats, perhaps with features and labels.
 
 mod arrays;
+mod columns;
 pub(super) mod edge_list;
 mod export;
 pub(super) mod graph_file;
@@ -10,7 +11,9 @@ mod node_files;
 mod node_link;
 mod nodes;
 mod row_labels;
+mod split_folder;
 
+pub use self::columns::{FeatureRows, GraphColumns, IdColumn, IntegerColumn, LabelRows};
 pub use self::edge_list::{EdgeColumns, Pairs, WeightColumn, read_pairs};
 pub use self::node_files::NodeColumns;
 pub use self::row_labels::LabelSeparator;
@@ -70,109 +73,113 @@ impl Dataset {
             let names = names().join(", ");
             return Err(Error::file(path, format!("no such file; a graph is a file of edges or one of {names}")));
         }
-        let GraphFile { mut list, features: own_features, labels: own_labels } =
-            graph_file::read(path, &input.edge_columns, None)?;
-        let (listed, features, labels) = {
-            let lookup = list.ids.lookup();
-            let is_node = |name: &str| lookup.find(name).is_some();
-            let ids = &input.id_columns;
-            let read_ids = |path: &PathBuf| node_files::read_ids(path, &input.columns(&ids.nodes), &is_node);
-            let read_features =
-                |path: &PathBuf| node_files::read_features(path, &input.columns(&ids.features), &is_node);
-            let read_labels = |path: &PathBuf| node_files::read_labels(path, &input.columns(&ids.labels), &is_node);
-            (
-                input.nodes.as_ref().map(read_ids).transpose()?,
-                input.features.as_ref().map(read_features).transpose()?.or(own_features),
-                input.labels.as_ref().map(read_labels).transpose()?.or(own_labels),
-            )
-        };
-        let mut notes = std::mem::take(&mut list.notes);
-        if let Some(rows) = features.as_ref().filter(|rows| rows.by_order() && listed.is_none()) {
-            list.number_by_order(rows)?.into_iter().for_each(|note| notes.push(note));
-        }
-        let directed = list.directed;
-        let (graph_names, mut parts) = list.into_parts();
-        let ids = parts.iter_mut().map(|part| std::mem::take(&mut part.ids)).collect();
-        let mut nodes = Nodes::new(ids, graph_names);
-        if let Some(listed) = listed {
-            notes.extend(listed.notes.iter().cloned());
-            let places = nodes.arrange(&listed)?;
-            parts.iter_mut().zip(places).for_each(|(part, places)| part.cleaned.add(part.edges.renumber(&places)));
-        }
-
-        let mut feature_names = Vec::new();
-        let features = match features {
-            Some(mut rows) => {
-                notes.extend(rows.notes.iter().cloned());
-                feature_names = std::mem::take(&mut rows.columns);
-                let of_nodes = nodes.rows_of(&rows, true)?;
-                Some(nodes.features(rows, of_nodes)?)
-            }
-            None => None,
-        };
-        if nodes.num_added() > 0 {
-            notes.push(format!("{} with features but no edge: kept, isolated", pluralize(nodes.num_added(), "node")));
-        }
-        let (mut class_names, mut labels_of_graphs) = (Vec::new(), None);
-        if let Some(rows) = labels {
-            notes.extend(rows.notes.iter().cloned());
-            let (of_nodes, repeats) = nodes.rows_and_repeats(&rows)?;
-            let labels = row_labels::of_nodes(&rows, of_nodes, &repeats);
-            let NodeLabels { class_names: names, graphs, notes: remarks } = labels;
-            notes.extend(nodes::question_labels(&rows, &names, input.node_columns.label.is_some())?);
-            notes.extend(remarks);
-            if names.is_empty() {
-                return Err(Error::file(rows.path(), "no node has a label"));
-            }
-            (class_names, labels_of_graphs) = (names, Some(graphs));
-        }
-
-        notes.append(&mut nodes.notes);
-        let mut names = nodes.ids.iter().filter_map(|ids| match ids {
-            Ids::Names(names) => Some(names),
-            _ => None,
-        });
-        if let Some(name) = names.find_map(|names| names.iter().find(|name| name.contains(['\n', '\r']))) {
-            let problem = format!("node {name:?} has a line break in its id, which no table of lines can hold");
-            return Err(Error::file(path, problem));
-        }
-
-        let mut cleaning = Cleaning::default();
-        let mut samples = Vec::new();
-        for (number, (part, ids)) in parts.into_iter().zip(nodes.ids).enumerate() {
-            let n = ids.len();
-            let (graph, cleaned) = part.edges.into_graph(n)?;
-            cleaning.add(cleaned);
-            cleaning.add(part.cleaned);
-            samples.push(Sample {
-                graph: graph.into(),
-                features: features.as_ref().map_or(Features::Constant(n), |features| features[number].clone()),
-                labels: match &labels_of_graphs {
-                    Some(GraphLabels::One(labels)) => Some(labels[number].clone()),
-                    _ => None,
-                },
-                label_sets: match &labels_of_graphs {
-                    Some(GraphLabels::Several(sets)) => Some(sets[number].clone()),
-                    _ => None,
-                },
-                ids: ids.into(),
-                addresses: None,
-            });
-        }
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let mut dataset = Dataset { cleaning: Some(cleaning), ..Dataset::from_samples(&name, samples, class_names)? };
-        if dataset.num_edges() == 0 {
-            return Err(Error::file(path, "no edge between two different nodes; message passing needs some"));
-        }
-        notes.extend(cleaning_notes(cleaning));
-        notes.extend(direction(cleaning, dataset.num_edges(), directed));
-        if let Some(graphs) = &nodes.graphs {
-            notes.push(format!("{}: {}", pluralize(graphs.len(), "graph"), abbreviate(graphs.iter())));
-            dataset.graph_names = graphs.iter().map(String::from).collect();
-        }
-        (dataset.notes, dataset.feature_names) = (notes, feature_names);
-        Ok(dataset)
+        let mut file = graph_file::read(path, &input.edge_columns, None)?;
+        let lookup = file.list.ids.lookup();
+        let is_node = |name: &str| lookup.find(name).is_some();
+        let ids = &input.id_columns;
+        let read_ids = |path: &PathBuf| node_files::read_ids(path, &input.columns(&ids.nodes), &is_node);
+        let read_features = |path: &PathBuf| node_files::read_features(path, &input.columns(&ids.features), &is_node);
+        let read_labels = |path: &PathBuf| node_files::read_labels(path, &input.columns(&ids.labels), &is_node);
+        let listed = input.nodes.as_ref().map(read_ids).transpose()?;
+        let features = input.features.as_ref().map(read_features).transpose()?;
+        let labels = input.labels.as_ref().map(read_labels).transpose()?;
+        drop(lookup);
+        file.features = features.or(file.features);
+        file.labels = labels.or(file.labels);
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        assemble(&name, path, file, listed, input.node_columns.label.is_some())
     }
+}
+
+/// The dataset of a graph and what is known of its nodes. `listed` gives nodes an order; `path` is that of the edges, for
+/// messages; `chosen` says whether the user named the labels.
+fn assemble(name: &str, path: &Path, file: GraphFile, listed: Option<NodeRows<()>>, chosen: bool) -> Result<Dataset> {
+    let GraphFile { mut list, features, labels } = file;
+    let mut notes = std::mem::take(&mut list.notes);
+    if let Some(rows) = features.as_ref().filter(|rows| rows.by_order() && listed.is_none()) {
+        list.number_by_order(rows)?.into_iter().for_each(|note| notes.push(note));
+    }
+    let directed = list.directed;
+    let (graph_names, mut parts) = list.into_parts();
+    let ids = parts.iter_mut().map(|part| std::mem::take(&mut part.ids)).collect();
+    let mut nodes = Nodes::new(ids, graph_names);
+    if let Some(listed) = listed {
+        notes.extend(listed.notes.iter().cloned());
+        let places = nodes.arrange(&listed)?;
+        parts.iter_mut().zip(places).for_each(|(part, places)| part.cleaned.add(part.edges.renumber(&places)));
+    }
+
+    let mut feature_names = Vec::new();
+    let features = match features {
+        Some(mut rows) => {
+            notes.extend(rows.notes.iter().cloned());
+            feature_names = std::mem::take(&mut rows.columns);
+            let of_nodes = nodes.rows_of(&rows, true)?;
+            Some(nodes.features(rows, of_nodes)?)
+        }
+        None => None,
+    };
+    if nodes.num_added() > 0 {
+        notes.push(format!("{} with features but no edge: kept, isolated", pluralize(nodes.num_added(), "node")));
+    }
+    let (mut class_names, mut labels_of_graphs) = (Vec::new(), None);
+    if let Some(rows) = labels {
+        notes.extend(rows.notes.iter().cloned());
+        let (of_nodes, repeats) = nodes.rows_and_repeats(&rows)?;
+        let labels = row_labels::of_nodes(&rows, of_nodes, &repeats);
+        let NodeLabels { class_names: names, graphs, notes: remarks } = labels;
+        notes.extend(nodes::question_labels(&rows, &names, chosen)?);
+        notes.extend(remarks);
+        if names.is_empty() {
+            return Err(Error::file(rows.path(), "no node has a label"));
+        }
+        (class_names, labels_of_graphs) = (names, Some(graphs));
+    }
+
+    notes.append(&mut nodes.notes);
+    let mut names = nodes.ids.iter().filter_map(|ids| match ids {
+        Ids::Names(names) => Some(names),
+        _ => None,
+    });
+    if let Some(name) = names.find_map(|names| names.iter().find(|name| name.contains(['\n', '\r']))) {
+        let problem = format!("node {name:?} has a line break in its id, which no table of lines can hold");
+        return Err(Error::file(path, problem));
+    }
+
+    let mut cleaning = Cleaning::default();
+    let mut samples = Vec::new();
+    for (number, (part, ids)) in parts.into_iter().zip(nodes.ids).enumerate() {
+        let n = ids.len();
+        let (graph, cleaned) = part.edges.into_graph(n)?;
+        cleaning.add(cleaned);
+        cleaning.add(part.cleaned);
+        samples.push(Sample {
+            graph: graph.into(),
+            features: features.as_ref().map_or(Features::Constant(n), |features| features[number].clone()),
+            labels: match &labels_of_graphs {
+                Some(GraphLabels::One(labels)) => Some(labels[number].clone()),
+                _ => None,
+            },
+            label_sets: match &labels_of_graphs {
+                Some(GraphLabels::Several(sets)) => Some(sets[number].clone()),
+                _ => None,
+            },
+            ids: ids.into(),
+            addresses: None,
+        });
+    }
+    let mut dataset = Dataset { cleaning: Some(cleaning), ..Dataset::from_samples(name, samples, class_names)? };
+    if dataset.num_edges() == 0 {
+        return Err(Error::file(path, "no edge between two different nodes; message passing needs some"));
+    }
+    notes.extend(cleaning_notes(cleaning));
+    notes.extend(direction(cleaning, dataset.num_edges(), directed));
+    if let Some(graphs) = &nodes.graphs {
+        notes.push(format!("{}: {}", pluralize(graphs.len(), "graph"), abbreviate(graphs.iter())));
+        dataset.graph_names = graphs.iter().map(String::from).collect();
+    }
+    (dataset.notes, dataset.feature_names) = (notes, feature_names);
+    Ok(dataset)
 }
 
 /// A remark that edges lose their direction, unless they have none.

@@ -67,6 +67,11 @@ impl RowLabels {
         RowLabels { names, starts: Some(starts), written }
     }
 
+    /// Of rows whose labels stand one after the other, from these places on.
+    pub fn from_starts(names: Texts, starts: Vec<u32>, written: &'static str) -> RowLabels {
+        RowLabels { names, starts: Some(starts), written }
+    }
+
     /// The labels that cells hold as lists, if they are lists; and a remark on how they are separated. `has_repeats` says whether ids repeat.
     pub fn from_cells(
         path: &Path,

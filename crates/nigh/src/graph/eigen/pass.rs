@@ -6,12 +6,16 @@
 use crate::graph::Graph;
 use crate::linalg::dispatch::simd;
 use crate::linalg::tall::{Block, ROWS};
+use crate::threads;
 use rayon::prelude::*;
 
 /// `Y = a A X + b X + c Y`. Each row is summed in neighbour order.
 pub(super) fn pass(graph: &Graph, x: &Block, factors: [f64; 3], y: &mut Block) {
     let rows = y.data.par_chunks_mut(ROWS / 4 * x.width).enumerate();
-    rows.for_each(|(at, rows)| pass_rows(graph, &x.data, x.width, at * (ROWS / 4), factors, rows));
+    rows.for_each(|(at, rows)| {
+        threads::check();
+        pass_rows(graph, &x.data, x.width, at * (ROWS / 4), factors, rows)
+    });
 }
 
 simd! {

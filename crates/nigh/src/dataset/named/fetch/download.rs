@@ -2,6 +2,7 @@
 
 use super::{FetchObserver, Trouble};
 use crate::error::{Error, Result};
+use crate::threads;
 use nigh_formats::atomic;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -204,6 +205,7 @@ impl Download<'_> {
         let mut buffer = vec![0; 1 << 16];
         let (mut present, most) = (start, total.unwrap_or(self.limit));
         loop {
+            threads::check();
             observer.progress(self.name, present, total);
             let count = match source.read(&mut buffer) {
                 Ok(count) => count,

@@ -1,6 +1,7 @@
 //! Adjacency lists: a node and its neighbours on each line, as `networkx.write_adjlist` writes them.
 
-use super::{EdgeList, ListedEdges, numbered};
+use super::order::numbered;
+use super::{EdgeList, ListedEdges};
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
 use nigh_formats::is_named;

@@ -1,11 +1,13 @@
 //! Edges in Parquet or Arrow.
 
 use super::layout::TablePlace;
-use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges, numbered, sorted_graphs};
+use super::order::{numbered, sorted_graphs};
+use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges};
 use crate::dataset::Ids;
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
 use crate::graph::{Edges, Spill, span};
+use crate::threads;
 use nigh_formats::columnar::{Batch, ColumnValues, Columnar};
 use rayon::prelude::*;
 use std::path::Path;
@@ -28,6 +30,7 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns, spill: Option<&S
     // Integers are kept as such until another type comes.
     let mut integers: Vec<[i64; 2]> = Vec::new();
     for batch in file.batches(&wanted)? {
+        threads::check();
         let Batch { first_row, columns: read } = batch?;
         let wrong = |at: usize, found: &str, expected: &str| {
             Error::file(path, format!("column `{}` holds {found}; expected {expected}", header[wanted[at]]))

@@ -3,24 +3,28 @@
 mod adjacency_list;
 mod columnar;
 mod layout;
+mod order;
+mod row;
 mod shape;
 
 pub(crate) use self::columnar::{numbered_integers, read_columnar};
 pub use self::layout::{EdgeColumns, WeightColumn};
 use self::layout::{EdgeLayout, TablePlace, is_header};
-use crate::dataset::ids::{Ids, whole_float, whole_number};
+use self::order::sorted_graphs;
+pub(crate) use self::order::{ascending, numbered};
+use self::row::{EdgeRow, plain_line, plain_pair};
+use crate::dataset::ids::{Ids, whole_number};
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Edges, Graph, Spill, build, build_mentioned, span};
+use crate::threads;
 use nigh_formats::Texts;
 use nigh_formats::table::{TableReader, header_note};
 use nigh_formats::text_table::{
-    BadLine, BlockResult, LineBlock, ParsedLine, Separator, TextTable, attribute, attributes_start, comments_note,
-    line_text,
+    BadLine, BlockResult, LineBlock, ParsedLine, TextTable, attributes_start, comments_note, line_text,
 };
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -105,6 +109,7 @@ impl ListedEdges {
         let shared = |number: usize| {
             let mut edges = Edges::new(weighted);
             for (at, piece) in pieces.iter().enumerate().skip(number * share).take(share) {
+                threads::check();
                 match weights.get(at) {
                     None => piece.iter().for_each(|&edge| edges.push(edge)),
                     Some(weights) => piece.iter().zip(weights).for_each(|(&edge, &w)| edges.push_weighted(edge, w)),
@@ -323,71 +328,12 @@ fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<Edge
     let places: Vec<Vec<u32>> = places.into_iter().map(|places| places.into_iter().map(place).collect()).collect();
     if let ListedEdges::Pieces(pieces, _) = &mut list.edges {
         pieces.par_iter_mut().zip(of_piece).for_each(|(edges, worker)| {
+            threads::check();
             edges.iter_mut().flatten().for_each(|end| *end = places[worker][*end as usize]);
         });
     }
     list.ids = numbered.ids;
     Ok(list)
-}
-
-/// Ascending ids, and the number of each name if they were not in this order.
-pub(crate) fn ascending(names: Texts) -> (Ids, Option<Vec<u32>>) {
-    let ids = Ids::from_texts(names);
-    let mut sorted: Vec<u32> = (0..ids.len() as u32).collect();
-    match &ids {
-        Ids::Integers(numbers) if !numbers.is_sorted() => sorted.par_sort_unstable_by_key(|&at| numbers[at as usize]),
-        Ids::Names(names) if !names.iter().is_sorted() => sorted.par_sort_unstable_by_key(|&at| &names[at as usize]),
-        _ => return (ids, None),
-    }
-    let mut order = vec![0; ids.len()];
-    sorted.iter().zip(0..).for_each(|(&at, place)| order[at as usize] = place);
-    (ids.select(&sorted), Some(order))
-}
-
-/// Graphs in ascending order of their names, and the number of one per edge.
-fn sorted_graphs(names: Texts, mut of_edges: Vec<Vec<u32>>) -> (Texts, Vec<Vec<u32>>) {
-    let (names, order) = ascending(names);
-    if let Some(order) = order {
-        of_edges.par_iter_mut().flatten().for_each(|graph| *graph = order[*graph as usize]);
-    }
-    (names.iter().collect(), of_edges)
-}
-
-/// Names as ids.
-#[derive(Debug)]
-pub(crate) struct Numbered {
-    pub ids: Ids,
-    /// The node of each name, where it is another than that of the same number.
-    pub order: Option<Vec<u32>>,
-    /// A remark on names that were read as numbers.
-    pub note: Option<String>,
-}
-
-/// Ascending ids. `7` and `7.0` are one node if all names are such numbers, and ambiguous if not.
-pub(crate) fn numbered(path: &Path, names: Texts) -> Result<Numbered> {
-    let integer = |name: &str| whole_number(name.as_bytes()).or_else(|| whole_float(name));
-    let float = names.iter().find(|name| whole_float(name).is_some());
-    let numbers: Option<Vec<i64>> = float.and_then(|_| names.iter().map(integer).collect());
-    let (Some(float), Some(numbers)) = (float, numbers) else {
-        let known: HashSet<&str> = float.iter().flat_map(|_| names.iter()).collect();
-        let twice = names.iter().find_map(|name| {
-            let number = whole_float(name)?.to_string();
-            known.contains(number.as_str()).then(|| format!("`{number}` and `{name}`"))
-        });
-        if let Some(twice) = twice {
-            let problem = format!("{twice} are ids beside names; if they are one node, write it in one way");
-            return Err(Error::file(path, problem));
-        }
-        let (ids, order) = ascending(names);
-        return Ok(Numbered { ids, order, note: None });
-    };
-    let note = Some(format!("ids such as `{float}` in {} were read as whole numbers", path.display()));
-    let mut ids = numbers.clone();
-    ids.par_sort_unstable();
-    ids.dedup();
-    let place = |number: &i64| ids.binary_search(number).expect("every number is listed") as u32;
-    let order = Some(numbers.par_iter().map(place).collect());
-    Ok(Numbered { ids: Ids::from_integers(ids), order, note })
 }
 
 fn gathered(layout: &EdgeLayout, pieces: Vec<BlockResult<EdgePiece>>, graphs: Vec<SeenNames>) -> EdgeList {
@@ -437,58 +383,6 @@ fn integers(
     Ok(Some(count))
 }
 
-/// `12,34` or `12,34,0.5` at the start of a line, and where the next begins. Other lines are parsed by `EdgeRow`.
-fn plain_line(bytes: &[u8], at: usize, separator: Separator, weighted: bool) -> Option<([u32; 2], Option<f32>, usize)> {
-    let (source, at) = digits(bytes, at)?;
-    let at = separated(bytes, at, separator)?;
-    let (target, mut at) = digits(bytes, at)?;
-    let mut weight = None;
-    if weighted {
-        let start = separated(bytes, at, separator)?;
-        let length = bytes[start..].iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
-        let text = std::str::from_utf8(&bytes[start..start + length]).ok()?;
-        weight = Some(text.parse().ok().filter(|weight: &f32| weight.is_finite() && *weight > 0.0)?);
-        at = start + length;
-    }
-    match bytes[at..] {
-        [b'\n', ..] => Some(([source, target], weight, at + 1)),
-        [b'\r', b'\n', ..] => Some(([source, target], weight, at + 2)),
-        _ => None,
-    }
-}
-
-/// A number of up to seven digits without zeros in front, and where it ends.
-#[inline]
-fn digits(bytes: &[u8], start: usize) -> Option<(u32, usize)> {
-    // All digits at once: a loop would mispredict the end of every number.
-    let word = u64::from_le_bytes(*bytes.get(start..)?.first_chunk()?) ^ 0x3030_3030_3030_3030;
-    let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
-    let count = others.trailing_zeros() / 8;
-    if count == 0 || count == 8 || (count > 1 && bytes[start] == b'0') {
-        return None;
-    }
-    // The last digit at the top and zeros below; then pairs, fours and eights are joined.
-    let word = word << (64 - 8 * count);
-    let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
-    let upper = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
-    let lower = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
-    Some(((upper.wrapping_add(lower) >> 32) as u32, start + count as usize))
-}
-
-#[inline]
-fn separated(bytes: &[u8], mut at: usize, separator: Separator) -> Option<usize> {
-    match separator {
-        Separator::Byte(byte) => (bytes.get(at) == Some(&byte)).then_some(at + 1),
-        Separator::Blanks => {
-            let start = at;
-            while bytes.get(at) == Some(&b' ') {
-                at += 1;
-            }
-            (at > start).then_some(at)
-        }
-    }
-}
-
 /// The edges of a block whose ids are any names, numbered in the order in which this thread saw them.
 fn named_piece(
     worker: &mut EdgeWorker,
@@ -521,92 +415,10 @@ fn named_piece(
     Ok(piece.taken(&worker.numbers))
 }
 
-/// Two plain names with one separator. Other lines are parsed by `EdgeRow`.
-fn plain_pair(line: &str, separator: Separator) -> Option<[&str; 2]> {
-    let separator = match separator {
-        Separator::Byte(byte) => byte,
-        Separator::Blanks => b' ',
-    };
-    let bytes = line.as_bytes();
-    let mut between = None;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte == separator {
-            if between.replace(at).is_some() {
-                return None;
-            }
-        } else if byte <= b'"' || byte >= 0x7f {
-            // A blank, a quote, or beyond ASCII, where there are more kinds of blanks.
-            return None;
-        }
-    }
-    let (source, target) = (&line[..between?], &line[between? + 1..]);
-    (!source.is_empty() && !target.is_empty()).then_some([source, target])
-}
-
 impl EdgePiece {
     /// A copy of exact size; the buffers are reused for the next block.
     fn taken(&self, graphs: &[u32]) -> EdgePiece {
         EdgePiece { edges: self.edges.clone(), weights: self.weights.clone(), graphs: graphs.to_vec() }
-    }
-}
-
-/// The used columns of a line.
-struct EdgeRow<'a> {
-    source: Cow<'a, str>,
-    target: Cow<'a, str>,
-    weight: Option<f32>,
-    graph: Option<Cow<'a, str>>,
-}
-
-impl<'a> EdgeRow<'a> {
-    fn parse(
-        text: &'a str,
-        line: usize,
-        layout: &EdgeLayout,
-        table: &TextTable,
-        fields: &mut Vec<Cow<'a, str>>,
-    ) -> ParsedLine<EdgeRow<'a>> {
-        let wrong = |problem: String| BadLine::new(line, problem);
-        let mut columns = text;
-        let mut in_attributes = None;
-        if let Some(key) = &layout.attributes {
-            let start = attributes_start(text);
-            let start = start
-                .ok_or_else(|| wrong(format!("`{}` has no {{...}} at its end, as the lines above", text.trim())))?;
-            columns = text[..start].trim_end_matches([' ', '\t', ',', ';']);
-            in_attributes = match key {
-                None => None,
-                Some(key) => {
-                    let found = attribute(&text[start..], key).map_err(wrong)?;
-                    let missing = || wrong(format!("`{}` has no `{key}`, as the lines above", text[start..].trim()));
-                    Some(found.ok_or_else(missing)?)
-                }
-            };
-        }
-        table.split(columns, layout.width, fields).map_err(wrong)?;
-        let (count, width) = (fields.len(), layout.width);
-        if count < 2 {
-            return Err(wrong(format!("`{}` is one column; an edge needs two ids", text.trim())));
-        }
-        if count != width {
-            return Err(wrong(format!("{count} columns, but the lines above have {width}")));
-        }
-        let mut take = |column: usize| match std::mem::take(&mut fields[column]) {
-            field if field.is_empty() => Err(wrong(format!("column {} is empty", column + 1))),
-            field => Ok(field),
-        };
-        let (source, target) = (take(layout.source)?, take(layout.target)?);
-        let weight = match (layout.weight.map(&mut take).transpose()?, in_attributes) {
-            (None, None) => None,
-            (column, attribute) => {
-                let text = column.or(attribute.map(Cow::Borrowed)).unwrap_or_default();
-                match text.parse::<f32>() {
-                    Ok(weight) if weight.is_finite() && weight > 0.0 => Some(weight),
-                    _ => return Err(wrong(format!("weight `{text}` is not a positive number"))),
-                }
-            }
-        };
-        Ok(EdgeRow { source, target, weight, graph: layout.graph.map(take).transpose()? })
     }
 }
 
@@ -850,19 +662,6 @@ mod tests {
             (vec!["5".into(), "9".into(), "x".into()], &[[0, 1], [0, 2]][..])
         );
         assert_eq!(names(&list("07 7\n")), ["07", "7"], "two nodes");
-    }
-
-    #[test]
-    fn digits_are_read_at_once_as_one_by_one() {
-        for number in (0..10_000_000u32).step_by(997).chain([0, 9, 10, 99, 100, 9_999_999]) {
-            for behind in [",", " ", "\n", "x", "\u{ff}"] {
-                let text = format!("{number}{behind}       ");
-                assert_eq!(digits(text.as_bytes(), 0), Some((number, number.to_string().len())), "{text}");
-            }
-        }
-        for other in ["07,      ", ",1       ", "12345678 ", "12", "-1      ", "\u{ff}        "] {
-            assert_eq!(digits(other.as_bytes(), 0), None, "{other}");
-        }
     }
 
     #[test]

@@ -1,0 +1,224 @@
+//! Commands that train on a graph, or split it as a training does: train, split, compare, diagnose and tune.
+
+use super::input::Data;
+use super::whole_number;
+use crate::settings::Settings;
+use crate::suggestions::{self, Suggested};
+use clap::Args;
+use nigh::Memory;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct Train {
+    /// Save the best model to this folder, which must not exist
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Resume an interrupted run with the same settings and --out; one that had saved its model ends at once
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+
+    /// Write a checkpoint every N epochs [default: every 3 seconds]
+    #[arg(long, value_name = "N", requires = "out", value_parser = whole_number, allow_negative_numbers = true)]
+    pub checkpoint_every: Option<usize>,
+
+    /// TOML file of settings, named like the options below; options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Memory to keep to, such as 8GiB; a training that would take more is refused [default: what is free]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Memory>,
+
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+pub(super) const TRAIN_EXAMPLES: &str = "Examples:
+  nigh train communities --task link-prediction --model smp-linear
+  nigh train edges.csv --labels labels.csv --task node-classification --out model
+  nigh train edges.csv --config settings.toml --out model --resume
+
+Datasets: `nigh data list`
+Models: `nigh models`";
+
+/// Of several models, which the command names, on the same splits.
+#[derive(Debug, Args)]
+#[command(mut_args(|arg| {
+    let hides = arg.get_help_heading() == Some("Settings") && !SPLIT_SETTINGS.contains(&arg.get_id().as_str());
+    arg.hide(hides)
+}))]
+pub struct Split {
+    /// Write the split to this folder, which must not exist
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// TOML file of settings, named like the options below; options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// The settings that a split depends on.
+const SPLIT_SETTINGS: [&str; 13] = [
+    "task",
+    "seed",
+    "protocol",
+    "split",
+    "valid-fraction",
+    "test-fraction",
+    "train-per-class",
+    "valid-per-class",
+    "test-per-class",
+    "evaluation-negatives",
+    "valid-negative-ratio",
+    "test-negative-ratio",
+    "test-edges",
+];
+
+pub(super) const SPLIT_NOTES: &str = "\
+Links: train-edges.csv, all that message passing sees; valid-positives.csv and test-positives.csv, the edges
+held out; valid-negatives.csv and test-negatives.csv, what they are told from. Classes: train-nodes.csv,
+valid-nodes.csv, test-nodes.csv. split.toml says where it comes from.
+
+`--split DIR` of train, compare, diagnose, tune and evaluate takes the folder, or one of your own with
+the same files: without negatives they are drawn, without train-edges.csv all edges of the graph are for
+training. Training with the seed of the split gives the figures of training without the folder.
+
+Examples:
+  nigh split edges.csv --seed 7 --out split
+  nigh split edges.csv --labels labels.csv --task node-classification --out split
+  nigh train edges.csv --split split --seed 7 --repeats 1";
+
+#[derive(Debug, Args)]
+#[command(mut_arg("model", |model| model.hide(true)))]
+pub struct Trainings {
+    /// Write every finished repeat to this file, a line of JSON each, from which the same command resumes
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// TOML file of settings; options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// Models, separated by commas (`nigh models`) [default: the model that answers the task best, smp-proximity, smp-linear,
+    /// smp-identity, sgc, gcn, gat, node2vec, matrix-factorization, common-neighbors, adamic-adar, resource-allocation, katz; those that
+    /// support the task]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Suggested(suggestions::models))]
+    #[arg(hide_possible_values = true)]
+    pub models: Vec<String>,
+
+    #[command(flatten)]
+    pub trainings: Trainings,
+}
+
+pub(super) const COMPARE_EXAMPLES: &str = "\
+All models are trained on the same splits: repeats with the same seed share their split.
+p is the p-value of a paired t-test against the best model; the conclusion about all models is
+corrected for their number (Holm).
+
+With --out the same command resumes an interrupted comparison; more repeats or models extend it.
+
+Examples:
+  nigh compare edges.csv --task link-prediction --models smp-linear,gcn,adamic-adar
+  nigh compare edges.csv --repeats 10 --out compared.jsonl
+  nigh compare edges.csv --labels labels.csv --task node-classification --repeats 10";
+
+#[derive(Debug, Args)]
+#[command(mut_arg("task", |task| task.help(
+    "link-prediction, node-classification, pairwise-node-classification or graph-reconstruction [default: node-classification with \
+     --labels, otherwise link-prediction]"
+)))]
+pub struct Diagnose {
+    #[command(flatten)]
+    pub trainings: Trainings,
+}
+
+pub(super) const DIAGNOSE_NOTES: &str = "\
+Three models of one family are trained on the same splits: smp-linear knows both, sgc only what a
+node is (its features; without any, the degrees around it), smp-signal only where it is.
+Paired t-tests over the repeats, corrected for their number (Holm), say which differences are there.
+The answer has three sentences: what the task needs, how sure that is, and what to do; then the
+table, and the width of the signal that Theorem 2 asks for (`nigh certify`) beside the one in use.
+
+With --out the same command resumes an interrupted diagnosis; more repeats extend it, and it shares
+its file with `nigh compare` under the same settings.
+
+Examples:
+  nigh diagnose edges.csv
+  nigh diagnose edges.csv --features features.csv --labels labels.csv
+  nigh diagnose cora --task node-classification --repeats 10 --out diagnosed.jsonl";
+
+#[derive(Debug, Args)]
+pub struct Tune {
+    /// Write the best settings to this TOML file, and every finished trial to FILE.trials.jsonl beside it, from which an
+    /// interrupted search resumes
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Start no trial after this many minutes; the defaults are always run [default: run the whole search]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    pub minutes: Option<f64>,
+
+    /// Candidates to draw beside the default settings
+    #[arg(long, value_name = "N", default_value_t = nigh::tune::CANDIDATES, value_parser = whole_number)]
+    #[arg(allow_negative_numbers = true)]
+    pub candidates: usize,
+
+    /// TOML file of settings to start from; options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub data: Data,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+pub(super) const TUNE_NOTES: &str = "\
+Settings that you give are kept; those that are `auto` are varied around what the model brings along.
+The default settings are trained in full first. Then, in rounds of nine, candidates are trained for a
+ninth of their epochs, the best three for a third, the best one in full. The best on the validation
+metric wins; the test metric is neither shown nor stored.
+
+Candidates follow from --seed and their number: --minutes and --threads change how many are tried in
+what time, never which. The same command resumes an interrupted search.
+
+Examples:
+  nigh tune edges.csv --minutes 10 --out best.toml
+  nigh tune edges.csv --labels labels.csv --task node-classification --out best.toml
+  nigh train edges.csv --config best.toml --out model";

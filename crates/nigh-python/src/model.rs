@@ -1,0 +1,261 @@
+//! `Model`: a trained model, and its use on a graph.
+
+use crate::arrow;
+use crate::errors::{exception, input_error};
+use crate::graph::Graph;
+use crate::ids::{IdArray, to_python};
+use crate::settings::config;
+use crate::work;
+use nigh::formats::text_table::Formulas;
+use nigh::trained::Inference;
+use nigh::{Task, Trained, Training};
+use numpy::ndarray::ArrayView2;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A trained model.
+#[pyclass(frozen, module = "nigh._nigh")]
+pub struct Model {
+    trained: Arc<Trained>,
+}
+
+/// Trains on a graph. `watch` is told of progress, after each epoch if `each` is set.
+#[pyfunction]
+pub fn train(
+    py: Python<'_>,
+    graph: &Graph,
+    settings: &Bound<'_, PyDict>,
+    watch: Option<&Bound<'_, PyAny>>,
+    each: bool,
+    threads: Option<usize>,
+) -> PyResult<(Model, Vec<String>)> {
+    let (config, dataset) = (config(settings)?, graph.dataset.clone());
+    let given: Vec<String> = settings.keys().extract()?;
+    let (trained, unused) = work::run(py, threads, watch, each, move |observer| {
+        let unused = config.without_effect(&dataset)?;
+        Ok((Training::new(&dataset, config)?.observer(observer).run()?, unused))
+    })?;
+    let unused = unused.iter().map(|name| name.replace('-', "_")).filter(|name| given.contains(name)).collect();
+    Ok((Model { trained: trained.into() }, unused))
+}
+
+impl Model {
+    /// Applies the model to a graph and asks the result.
+    fn asked<T: Send>(
+        &self,
+        py: Python<'_>,
+        graph: &Graph,
+        threads: Option<usize>,
+        ask: impl FnOnce(&Inference<'_>) -> nigh::Result<T> + Send,
+    ) -> PyResult<(T, Vec<String>)> {
+        let (trained, dataset) = (self.trained.clone(), graph.dataset.clone());
+        work::run_silently(py, threads, move || {
+            let applied = trained.apply(&dataset)?;
+            Ok((ask(&applied)?, applied.notes.clone()))
+        })
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// Reads the folder of a model.
+    #[staticmethod]
+    fn load(py: Python<'_>, folder: PathBuf) -> PyResult<Model> {
+        let trained = work::run_silently(py, Some(1), || Trained::load(&folder))?;
+        Ok(Model { trained: trained.into() })
+    }
+
+    /// Writes the folder of the model.
+    fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        let trained = self.trained.clone();
+        work::run_silently(py, Some(1), move || trained.save(&folder))
+    }
+
+    /// The files of the folder, in one.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.trained.to_bytes())
+    }
+
+    /// The model whose folder has these files.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Model> {
+        let trained = Trained::from_bytes(bytes).map_err(|error| exception(py, error))?;
+        Ok(Model { trained: trained.into() })
+    }
+
+    /// Everything that the training found, as JSON.
+    fn summary(&self) -> String {
+        self.trained.to_json().to_string()
+    }
+
+    /// The model card, as Markdown.
+    fn card(&self) -> String {
+        self.trained.card()
+    }
+
+    /// Every evaluation of the kept repeat: epoch, loss, and the metric on validation and test.
+    fn curve(&self) -> Vec<(usize, f64, f64, f64)> {
+        let curve = &self.trained.run().curve;
+        curve.iter().map(|evaluation| (evaluation.epoch, evaluation.loss, evaluation.valid, evaluation.test)).collect()
+    }
+
+    #[getter]
+    fn task(&self) -> &'static str {
+        self.trained.config.task.name()
+    }
+
+    #[getter]
+    fn answers_pairs(&self) -> bool {
+        self.trained.config.task != Task::NodeClassification
+    }
+
+    #[getter]
+    fn class_names(&self) -> Vec<String> {
+        self.trained.summary.class_names.clone()
+    }
+
+    #[getter]
+    fn is_multi_label(&self) -> bool {
+        self.trained.summary.multi_label
+    }
+
+    #[getter]
+    fn num_parameters(&self) -> usize {
+        self.trained.num_parameters()
+    }
+
+    /// The figures of the split of the training, measured again, as JSON; and notes.
+    fn evaluate(&self, py: Python<'_>, graph: &Graph, threads: Option<usize>) -> PyResult<(String, Vec<String>)> {
+        let (trained, dataset) = (self.trained.clone(), graph.dataset.clone());
+        let (found, notes) = work::run_silently(py, threads, move || trained.evaluate(&dataset))?;
+        let json = serde_json::json!({
+            "valid": found.valid, "test": found.test, "metrics": found.metrics, "metric": self.trained.config.metric,
+            "same_split": found.same_split, "held_out": found.held_out,
+        });
+        Ok((json.to_string(), notes))
+    }
+
+    /// The score of each pair of ids; and notes.
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        graph: &Graph,
+        source: &Bound<'py, PyAny>,
+        target: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
+        let ids = &graph.dataset.samples[0].ids;
+        let find = |wanted: &Bound<'py, PyAny>| IdArray::new(wanted)?.find(ids).map_err(|error| exception(py, error));
+        let (source, target) = (find(source)?, find(target)?);
+        if source.len() != target.len() {
+            return Err(input_error(py, format!("{} sources, but {} targets", source.len(), target.len())));
+        }
+        let (scores, notes) = self.asked(py, graph, threads, |applied| {
+            let places = applied.places(&graph.dataset);
+            let place = |node: u32| places.as_ref().map_or(node, |places| places[node as usize]);
+            let pairs = source.iter().zip(&target).map(|(&a, &b)| [place(a), place(b)]);
+            applied.scores(&pairs.collect::<Vec<_>>())
+        })?;
+        Ok((scores.into_pyarray(py), notes))
+    }
+
+    /// The most likely links of a node: ids, scores and whether the graph has them; and notes.
+    #[expect(clippy::type_complexity, reason = "a tuple of Python")]
+    fn links<'py>(
+        &self,
+        py: Python<'py>,
+        graph: &Graph,
+        node: &Bound<'py, PyAny>,
+        top: usize,
+        existing: bool,
+        threads: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<bool>>, Vec<String>)> {
+        let ids = &graph.dataset.samples[0].ids;
+        let node = IdArray::new(node)?.find(ids).map_err(|error| exception(py, error))?;
+        let [node] = node[..] else { return Err(input_error(py, "links are of one node")) };
+        let ((links, names), notes) = self.asked(py, graph, threads, |applied| {
+            let place = applied.places(&graph.dataset).map_or(node, |places| places[node as usize]);
+            let links = applied.links(place, top, existing)?;
+            let names = applied.sample.ids.select(&links.iter().map(|link| link.node).collect::<Vec<_>>());
+            Ok((links, names))
+        })?;
+        let scores: Vec<f32> = links.iter().map(|link| link.score).collect();
+        let exists: Vec<bool> = links.iter().map(|link| link.exists).collect();
+        Ok((to_python(py, &names, graph.has_text_ids)?, scores.into_pyarray(py), exists.into_pyarray(py), notes))
+    }
+
+    /// The probability of every class of every node of a graph, in the order of its nodes; and notes.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        graph: &Graph,
+        threads: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyArray2<f32>>, Vec<String>)> {
+        let ids = &graph.dataset.samples[0].ids;
+        let (rows, notes) = self.asked(py, graph, threads, |applied| {
+            let nodes = applied.places(&graph.dataset).unwrap_or_else(|| (0..ids.len() as u32).collect());
+            applied.class_probabilities(&nodes)
+        })?;
+        let shape = rows.shape();
+        Ok((rows.data().to_vec().into_pyarray(py).reshape(shape)?, notes))
+    }
+
+    /// `H` of all graphs; and notes.
+    fn embed(&self, py: Python<'_>, graph: &Graph, threads: Option<usize>) -> PyResult<(Embedding, Vec<String>)> {
+        let (trained, dataset) = (self.trained.clone(), graph.dataset.clone());
+        let (embedding, notes) = work::run_silently(py, threads, move || trained.embed_with_notes(&dataset))?;
+        Ok((Embedding { embedding: embedding.into(), has_text_ids: graph.has_text_ids }, notes))
+    }
+}
+
+/// Vectors with the ids of their nodes.
+#[pyclass(frozen, module = "nigh._nigh")]
+pub struct Embedding {
+    embedding: Arc<nigh::trained::Embedding>,
+    has_text_ids: bool,
+}
+
+#[pymethods]
+impl Embedding {
+    /// The graph of each row, if there are several.
+    #[getter]
+    fn graphs(&self) -> Option<Vec<String>> {
+        self.embedding.graphs.clone()
+    }
+
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.embedding.ids, self.has_text_ids)
+    }
+
+    /// The vectors, a row per node. The array is a view that keeps this object alive.
+    fn array<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyArray2<f32>> {
+        let matrix = &slf.get().embedding.matrix;
+        let view = ArrayView2::from_shape(matrix.shape(), matrix.data()).expect("a matrix is full");
+        // SAFETY: the object is frozen, so its matrix neither moves nor changes while the array holds a reference to it.
+        let array = unsafe { PyArray2::borrow_from_array(&view, slf.clone().into_any()) };
+        array.readwrite().make_nonwriteable();
+        array
+    }
+
+    /// A table with the columns `id` and `vector`, and `graph` if there are several. The vectors are not copied; what reads
+    /// them keeps them alive. A requested schema is a wish that a producer may pass over, as this one does.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        // A stream that nobody took is released with the capsule.
+        PyCapsule::new_with_value(py, arrow::stream(&self.embedding, self.has_text_ids), arrow::STREAM)
+    }
+
+    /// Writes a file in the format of its name; returns every file written.
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<Vec<PathBuf>> {
+        let embedding = self.embedding.clone();
+        work::run_silently(py, Some(1), move || embedding.write(&path, Formulas::Kept))
+    }
+}
