@@ -140,6 +140,7 @@ mod tests {
             negatives: (0..12).map(|number| [number, number]).collect(),
             negative: Matrix::zeros(12, 1),
             negatives_per_positive: 1,
+            asked: 0,
             order: (0..4).collect(),
             chosen: Default::default(),
         };
