@@ -93,7 +93,12 @@ fn heeding_ctrl_c(folder: &TestFolder, line: &str) -> std::process::Command {
     use std::os::unix::process::CommandExt;
     let mut command = folder.command(line);
     // SAFETY: `signal` may be called between fork and exec, and nothing else is.
-    unsafe { command.pre_exec(|| Ok(drop(libc::signal(libc::SIGINT, libc::SIG_DFL)))) };
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
     command
 }
 
