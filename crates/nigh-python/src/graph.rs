@@ -33,17 +33,15 @@ enum FeatureArray<'py> {
     },
 }
 
+type Array<'py, T> = Bound<'py, PyArray1<T>>;
+
 impl<'py> FeatureArray<'py> {
     fn new(array: &Bound<'py, PyAny>) -> PyResult<FeatureArray<'py>> {
         if let Ok(full) = array.cast::<PyArray2<f32>>() {
             return Ok(FeatureArray::Full(full.try_readonly()?));
         }
-        let (starts, columns, values, width): (
-            Bound<'py, PyArray1<i64>>,
-            Bound<'py, PyArray1<i64>>,
-            Bound<'py, PyArray1<f32>>,
-            usize,
-        ) = array.extract()?;
+        let (starts, columns, values, width) =
+            array.extract::<(Array<'py, i64>, Array<'py, i64>, Array<'py, f32>, usize)>()?;
         Ok(FeatureArray::Sparse {
             starts: starts.try_readonly()?,
             columns: columns.try_readonly()?,

@@ -76,10 +76,12 @@ def test_one_model_serves_several_threads_of_python(communities: nigh.Graph) -> 
 
 #: A program that is interrupted in its work, and prints when the interrupt reached it.
 INTERRUPTED = """
-import time, warnings
+import signal, time, warnings
 import numpy as np
 import nigh
 
+# Where tests run in the background, a shell has Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 warnings.simplefilter("ignore")
 edges = np.random.default_rng(1).integers(0, 200_000, (1_000_000, 2))
 

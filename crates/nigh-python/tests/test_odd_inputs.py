@@ -228,6 +228,12 @@ def test_a_failed_file_is_an_os_error(model: nigh.Model, tmp_path: Path) -> None
         model.save(tmp_path / "file" / "model")
     with pytest.raises(OSError, match="file"):
         model.embed().write(tmp_path / "file" / "vectors.npy")
+    with pytest.raises(OSError, match="no such file"):
+        nigh.Graph("no/such/edges.csv")
+    with pytest.raises(ValueError, match="did you mean `cora`"):
+        nigh.Graph("coraa")
+    with pytest.raises(OSError, match="no such folder"):
+        nigh.load("no/such/model")
     with pytest.raises(OSError, match="own.toml"):
         nigh.report("own.toml")
     assert list(tmp_path.iterdir()) == [tmp_path / "file"], "nothing half-written stays"

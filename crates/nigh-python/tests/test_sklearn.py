@@ -426,46 +426,51 @@ FEATURES = "X holds ids, of which there is one number of columns, and not featur
 CLASSES = "y is made of the numbers in X, so that every node is a class of its own"
 DO_NOT_APPLY = {
     "check_array_api_input": FEATURES,
-    "check_classifiers_train": "it counts the columns of X as features, and expects its blobs to be learnt",
-    "check_classifier_not_supporting_multiclass": FEATURES,
+    "check_classifiers_train": "it expects blobs of features to be learnt, of which ids know nothing",
     "check_complex_data": FEATURES,
-    "check_decision_proba_consistency": "X is handed over as features",
-    "check_dict_unchanged": CLASSES,
-    "check_dont_overwrite_parameters": CLASSES,
     "check_estimator_sparse_array": FEATURES,
     "check_estimator_sparse_matrix": FEATURES,
-    "check_estimator_sparse_tag": FEATURES,
     "check_estimators_empty_data_messages": FEATURES,
     "check_estimators_nan_inf": "X is replaced by ids; that NaN is no id is tested above",
-    "check_f_contiguous_array_estimator": CLASSES,
-    "check_fit2d_1feature": FEATURES,
     "check_fit2d_predict1d": "a row of ids is as good as a column",
-    "check_methods_sample_order_invariance": CLASSES,
-    "check_methods_subset_invariance": CLASSES,
     "check_n_features_in": FEATURES,
     "check_n_features_in_after_fitting": FEATURES,
     "check_positive_only_tag_during_fit": FEATURES,
     "check_transformer_preserve_dtypes": "vectors are float32, whatever the type of the ids",
     "check_classifiers_multilabel_output_format_decision_function": "there is no decision function of classes",
 }
+NOT_FOR_CLASSIFIER = {
+    "check_dict_unchanged": CLASSES,
+    "check_dont_overwrite_parameters": CLASSES,
+    "check_f_contiguous_array_estimator": CLASSES,
+    "check_fit2d_1feature": CLASSES,
+    "check_methods_sample_order_invariance": CLASSES,
+    "check_methods_subset_invariance": CLASSES,
+}
+NOT_FOR_PREDICTOR = {
+    "check_classifier_not_supporting_multiclass": FEATURES,
+    "check_classifiers_one_label": "links alone are told from pairs that are drawn, so that there are two classes",
+    "check_decision_proba_consistency": FEATURES,
+    "check_estimator_sparse_tag": FEATURES,
+}
 
 
 def as_ids(estimator: Any, X: Any, X_test: Any = None, kernel: Any = None) -> Any:
     """Samples of the graph, in the place of the features that a check makes up."""
     nodes = np.arange(len(X))
-    found = np.stack([nodes % 200, 200 + nodes % 200], axis=1) if isinstance(estimator, LinkPredictor) else nodes[:, np.newaxis]
+    pairs = np.stack([nodes % 200, 200 + nodes % 200], axis=1)
+    found = pairs if isinstance(estimator, LinkPredictor) else nodes[:, np.newaxis]
     return found if X_test is None else (found, found[: len(X_test)])
 
 
 def checks() -> list[Any]:
     graph, few = communities(), {**FAST, "epochs": 2}
     found = []
-    for kind in (CheckedClassifier, CheckedPredictor, CheckedEmbedder):
+    beside = {CheckedClassifier: NOT_FOR_CLASSIFIER, CheckedPredictor: NOT_FOR_PREDICTOR, CheckedEmbedder: {}}
+    for kind in beside:
         for estimator, check in estimator_checks.estimator_checks_generator(kind(graph, **few)):
             name = check.func.__name__
-            reason = DO_NOT_APPLY.get(name)
-            if name == "check_classifiers_one_label" and kind is CheckedPredictor:
-                reason = "links alone are told from pairs that are drawn, so that there are two classes"
+            reason = DO_NOT_APPLY.get(name) or beside[kind].get(name)
             marks = [] if reason is None else [pytest.mark.skip(reason=reason)]
             found.append(pytest.param(estimator, check, id=f"{kind.__name__[7:]}-{name}", marks=marks))
     return found

@@ -87,10 +87,25 @@ fn one_two_and_four_threads_write_the_same_bytes() {
     }
 }
 
+/// A command for which Ctrl-C counts, also where these tests run in the background, with Ctrl-C ignored.
+#[cfg(unix)]
+fn heeding_ctrl_c(folder: &TestFolder, line: &str) -> std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let mut command = folder.command(line);
+    // SAFETY: `signal` may be called between fork and exec, and nothing else is.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    command
+}
+
 /// Waits until `seen`, then presses Ctrl-C. Returns exit code and messages.
 #[cfg(unix)]
 fn stopped_by_ctrl_c(folder: &TestFolder, line: &str, mut seen: impl FnMut() -> bool) -> (Option<i32>, String) {
-    let mut command = folder.command(line);
+    let mut command = heeding_ctrl_c(folder, line);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let since = Instant::now();
     while !seen() {
@@ -124,7 +139,7 @@ fn ctrl_c_keeps_the_checkpoint_and_nothing_half_written() {
 #[test]
 fn ctrl_c_ends_what_waits_for_standard_input() {
     let folder = TestFolder::new();
-    let mut command = folder.command("train - --out deep/model");
+    let mut command = heeding_ctrl_c(&folder, "train - --out deep/model");
     let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
     let open = child.stdin.take();
     // Until it reads.

@@ -57,8 +57,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Those of scikit-learn, which takes longer to import than all else.
     if name in ("Embedder", "LinkPredictor", "NodeClassifier"):
-        from . import _estimators
-
+        try:
+            from . import _estimators
+        except ImportError as error:
+            raise ImportError(f"nigh.{name} needs scikit-learn (pip install scikit-learn): {error}") from error
         return getattr(_estimators, name)
     raise AttributeError(f"module 'nigh' has no attribute {name!r}")
 

@@ -26,7 +26,7 @@ from ._model import Model, train
 Array = np.ndarray[Any, Any]
 Init = TypeVar("Init", bound=Callable[..., None])
 
-#: Settings of `train` that an estimator decides itself, because it splits what it is given into training and validation only.
+#: Settings of `train` that an estimator decides itself, because it splits what it is given in two.
 DECIDED = {
     "task", "split", "test_fraction", "test_edges", "test_negative_ratio", "same_label_pairs",
     "train_per_class", "valid_per_class", "test_per_class",
@@ -45,7 +45,7 @@ def with_settings(init: Init) -> Init:
 
 
 class GraphEstimator(BaseEstimator):  # type: ignore[misc]
-    """What the estimators share: parameters, and training on a part of what they are given while the rest chooses the epoch."""
+    """What the estimators share: parameters, and training on a part of what is given while the rest chooses the epoch."""
 
     model_: Model
 
@@ -72,7 +72,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         return train(graph, task=task, progress=self.progress, threads=self.threads, **settings)
 
     def _held_out(self, classes: Array) -> Array:
-        """Which samples choose the epoch: a fraction of each class, one of the largest at least, and never all of a class."""
+        """Which samples choose the epoch: a fraction of each class, one of the largest at least, never all of a class."""
         fraction = self.valid_fraction
         if not 0 < fraction < 1:
             raise InputError(f"`valid_fraction` is {fraction!r}; expected a number between 0 and 1")
@@ -172,7 +172,8 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         if several:
             nodes, labels = nodes[labels.any(axis=1)], labels[labels.any(axis=1)]
         if len(nodes) < 2 or len(classes) < 2:
-            raise InputError(f"{count(len(nodes), 'labelled node')} of {count(len(classes), 'class', 'es')}; expected two at least")
+            given = f"{count(len(nodes), 'labelled node')} of {count(len(classes), 'class', 'es')}"
+            raise InputError(f"{given}; expected two at least")
         valid = self._held_out(np.zeros(len(nodes)) if several else labels.argmax(axis=1))
         if not valid.any():
             raise InputError("every class has one node; expected two of some class at least, one of which chooses the epoch")
@@ -183,7 +184,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each class, in the order of `classes_`. Rows sum to one, unless nodes may have several classes."""
+        """The probability of each class, in the order of `classes_`; rows sum to one, unless nodes may have several."""
         check_is_fitted(self)
         found = self.model_.predict_proba(node_ids(X), threads=self.threads).astype(np.float64)
         return found if self.model_._native.is_multi_label else found / found.sum(axis=1, keepdims=True)
@@ -243,13 +244,14 @@ class LinkPredictor(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import nigh, numpy as np
-    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.model_selection import StratifiedKFold, cross_val_score
     >>> graph = nigh.Graph("communities")
     >>> linked, split = graph.ids[graph.edge_index.T], nigh.split(graph)
     >>> others = np.concatenate([split.valid_negative, split.test_negative])
     >>> pairs, y = np.concatenate([linked, others]), np.repeat([1, 0], [len(linked), len(others)])
     >>> predictor = nigh.LinkPredictor(graph, model="smp-linear", epochs=40)
-    >>> bool(cross_val_score(predictor, pairs, y, cv=3, scoring="roc_auc").mean() > 0.95)
+    >>> folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    >>> bool(cross_val_score(predictor, pairs, y, cv=folds, scoring="roc_auc").mean() > 0.95)
     True
     """
 
@@ -306,7 +308,8 @@ class LinkPredictor(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         weights = np.repeat(
             [len(positive) / valid.sum(), (len(negative) or len(positive)) / len(others)], [valid.sum(), len(others)]
         )
-        self._calibrate(known[~valid], np.concatenate([known[valid], others]), np.arange(len(weights)) < valid.sum(), weights)
+        judged, is_linked = np.concatenate([known[valid], others]), np.arange(len(weights)) < valid.sum()
+        self._calibrate(known[~valid], judged, is_linked, weights)
         return self
 
     def _calibrate(self, seen: Array, pairs: Array, linked: Array, weights: Array) -> None:
@@ -328,7 +331,7 @@ class LinkPredictor(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         return scores.astype(np.float64), notes
 
     def decision_function(self, X: Any) -> Array:
-        """The log-odds of a link: the model's score of each pair, moved and scaled so that 0 is the threshold of `predict`."""
+        """The log-odds of a link: the score of each pair, moved and scaled so that 0 is the threshold of `predict`."""
         check_is_fitted(self)
         graph = self.model_.graph
         assert graph is not None
@@ -338,13 +341,14 @@ class LinkPredictor(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
             asked = keys(pairs, graph.num_nodes)
             seen = np.isin(asked, keys(graph._native.edges(), graph.num_nodes)) & ~np.isin(asked, self._given)
             if seen.any():
-                note([f"{count(int(seen.sum()), 'pair')} of {len(asked):,}: message passing sees the edge that is asked about"])
+                share = f"{count(int(seen.sum()), 'pair')} of {len(asked):,}"
+                note([f"{share}: message passing sees the edge that is asked about"])
         scores, notes = self._scores(graph, source, target)
         note(notes)
         return self.slope_ * scores + self.intercept_
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability that there is no link, and that there is one: a sigmoid of the score, fitted on the validation part.
+        """The probability that there is no link, and that there is one: a sigmoid fitted on the validation part.
 
         It is of pairs as they were given to `fit`: where every second one is linked, every second one here should be.
         """
@@ -474,7 +478,8 @@ def node_ids(X: Any) -> _inputs.Ids:
 
 
 def as_array(X: Any) -> Array:
-    return np.asarray(X) if hasattr(X, "__array__") else _inputs.plain(X, "X")
+    array: Array = np.asarray(X) if hasattr(X, "__array__") else _inputs.plain(X, "X")
+    return array
 
 
 def pair_ids(X: Any) -> tuple[_inputs.Ids, _inputs.Ids]:
@@ -516,15 +521,15 @@ def select(ids: _inputs.Ids, places: Array) -> _inputs.Ids:
 
 def targets(y: Any) -> Array:
     """Classes in a row, or a matrix of 0 and 1."""
-    y = np.asarray(y.toarray() if _inputs.is_sparse(y) else y)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    if y.ndim == 2 and y.shape[1] > 1:
-        if type_of_target(y) != "multilabel-indicator":
+    array: Array = np.asarray(y.toarray() if _inputs.is_sparse(y) else y)
+    if array.dtype.kind == "f":
+        assert_all_finite(array, input_name="y")
+    check_classification_targets(array)
+    if array.ndim == 2 and array.shape[1] > 1:
+        if type_of_target(array) != "multilabel-indicator":
             raise InputError("y has several columns; expected 0 and 1, with a column per class")
-        return np.asarray(y)
-    return np.asarray(column_or_1d(y, warn=True))
+        return array
+    return np.asarray(column_or_1d(array, warn=True))
 
 
 def one_hot(y: Array) -> tuple[Array, Array]:
@@ -561,7 +566,8 @@ def distinct(graph: Graph, nodes: Array, labels: Array) -> tuple[Array, Array]:
 
 def keys(pairs: Array, num_nodes: int) -> Array:
     """A number per pair, whose smaller end comes first."""
-    return pairs[:, 0].astype(np.int64) * num_nodes + pairs[:, 1]
+    found: Array = pairs[:, 0].astype(np.int64) * num_nodes + pairs[:, 1]
+    return found
 
 
 def distinct_pairs(graph: Graph, pairs: Array, linked: Array) -> tuple[Array, Array]:

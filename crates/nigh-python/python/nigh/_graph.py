@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _inputs, _nigh
-from ._errors import InputError, note
+from ._errors import FileError, InputError, note
 
 FILE_OPTIONS = (
     "source", "target", "weight", "id", "label", "label_separator", "graph_column", "node_id", "feature_id", "label_id",
@@ -236,7 +236,14 @@ def _read(edges: Any, files: Mapping[str, Any], columns: Mapping[str, Any], data
             raise InputError(f"the edges are in a file, and so have to be the {what}; or load both and hand them over")
         options[what] = None if path is None else os.fspath(path)
     folder = None if data is None else os.fspath(data)
-    return _nigh.Graph.load(os.fspath(edges), options, folder, _inputs.threads(threads))
+    try:
+        return _nigh.Graph.load(os.fspath(edges), options, folder, _inputs.threads(threads))
+    except InputError as error:
+        # A word without a dot or a slash is a misspelt name rather than a file.
+        paths = [os.fspath(path) for path in (edges, *files.values()) if path is not None]
+        if any(set(path) & set("./\\") and not os.path.exists(path) for path in paths):
+            raise FileError(str(error)) from None
+        raise
 
 
 def _restored(state: dict[str, Any]) -> Graph:

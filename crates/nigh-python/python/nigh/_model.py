@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _inputs, _nigh
-from ._errors import InputError, note
+from ._errors import FileError, InputError, note
 from ._graph import Graph
 from ._progress import Progress, Watch
 from ._split import Split
@@ -95,6 +95,8 @@ def load(folder: str | os.PathLike[str], graph: Any = None) -> Model:
         The graph on which it is used, unless a call names another.
     """
     graph = graph if graph is None or isinstance(graph, Graph) else Graph(graph)
+    if not os.path.exists(folder):
+        raise FileError(f"{os.fspath(folder)}: there is no such folder; expected the folder of a saved model")
     return Model(_nigh.Model.load(os.fspath(folder)), graph)
 
 

@@ -135,10 +135,6 @@ def train(
     each: bool,
     threads: int | None,
 ) -> tuple[Model, list[str]]: ...
-def fit_nodes(
-    graph: Graph, nodes: _Array, labels: _Array, several: bool, class_names: list[str], valid: _Array
-) -> Graph: ...
-def fit_pairs(graph: Graph, edges: _Array, valid: _Array, negatives: _Array) -> Graph: ...
 def compare(
     graph: Graph,
     models: Sequence[str],
