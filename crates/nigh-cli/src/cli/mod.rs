@@ -63,7 +63,7 @@ pub enum Command {
     Evaluate(Evaluate),
     /// Write the representation of every node of a graph
     Embed(Embed),
-    /// Write Ã^K E, a vector per node that needs no training, of graphs of any size
+    /// Write the propagated signal, a vector per node that needs no training, of graphs of any size
     #[command(after_help = PROPAGATE_NOTES)]
     Propagate(Propagate),
     /// Show what a run takes in memory, on disk and in time, and how it would be done

@@ -3,7 +3,9 @@
 use crate::test_folder::TestFolder;
 use std::process::Command;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 18] = [
+    "estimate",
+    "propagate",
     "demo",
     "train",
     "tune",
