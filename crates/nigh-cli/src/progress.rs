@@ -322,7 +322,7 @@ mod tests {
         assert!((4996.0..5100.0).contains(&left.as_secs_f64()), "{left:?}");
         assert_eq!(pace.long_time_left(5, 5000), None, "said once");
         let mut short = Pace { since: Some((Instant::now() - Duration::from_secs(3), 1)), is_known: false };
-        assert_eq!(short.long_time_left(4, 300), None);
+        assert_eq!(short.long_time_left(4, 60), None);
         assert_eq!(time_left(Duration::from_secs(2), 4, 7200), Duration::from_secs(3600));
     }
 }
