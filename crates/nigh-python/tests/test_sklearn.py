@@ -351,7 +351,7 @@ def test_cross_validated_links_are_hidden_from_their_fold() -> None:
         return float(cross_val_score(predictor, X, y, cv=folds, scoring="roc_auc").mean())
 
     assert auc(communities(), y) > 0.95
-    # Links at random can't be predicted, unless message passing sees those that are asked about.
+    # Links at random can't be predicted, unless message passing sees those that are to be predicted.
     chance = np.random.default_rng(1).permutation(y)
     graph = nigh.Graph(X[chance == 1], nodes=400)
     assert abs(auc(graph, chance) - 0.5) < 0.03

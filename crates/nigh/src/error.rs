@@ -429,7 +429,7 @@ pub enum SplitProblem {
         /// Where it is.
         parts: [&'static str; 2],
     },
-    /// A node of a given split that can't be asked about.
+    /// A node of a given split that has no label.
     #[error("{node} of the {part} part of the split has no label")]
     WithoutLabel {
         /// The node.

@@ -342,7 +342,7 @@ class LinkPredictor(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
             seen = np.isin(asked, keys(graph._native.edges(), graph.num_nodes)) & ~np.isin(asked, self._given)
             if seen.any():
                 share = f"{count(int(seen.sum()), 'pair')} of {len(asked):,}"
-                note([f"{share}: message passing sees the edge that is asked about"])
+                note([f"{share}: message passing sees the edge that is to be predicted"])
         scores, notes = self._scores(graph, source, target)
         note(notes)
         return self.slope_ * scores + self.intercept_

@@ -42,7 +42,7 @@ def train(
     model : str, optional
         A model of the catalog (`models`); by default the one that answers the task best.
     split : Split or {"given", "random"}, optional
-        A split of your own, or which one to take: that of the dataset, if it has one, or one drawn anew for every repeat.
+        A split of your own, or which one to take: that of the dataset, if it has one, or a new one for every repeat.
     progress : bool, default True
         Show a bar, where somebody looks.
     callback : callable, optional

@@ -64,7 +64,7 @@ macro_rules! released_once {
         impl Drop for $structure {
             fn drop(&mut self) {
                 if let Some(release) = self.release {
-                    // SAFETY: whoever filled the structure gave this function for it. It is called once: it clears `release`,
+                    // SAFETY: the producer of the structure gave this function for it. It is called once: it clears `release`,
                     // and the structure is gone after this.
                     unsafe { release(self) }
                 }

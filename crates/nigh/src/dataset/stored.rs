@@ -63,7 +63,7 @@ impl GraphStore {
     }
 
     /// Reads all of the file and checks it: the checksum of each section, ascending rows, neighbours that exist, edges that are listed
-    /// at both ends. Whoever loads a graph to use it does this first; it takes about as long as reading the file.
+    /// at both ends. A graph that is loaded for use is checked so first; that takes about as long as reading the file.
     pub fn verify(&self) -> Result<()> {
         self.sections.verify()?;
         self.graph.verify().map_err(|problem| Error::file(self.sections.path(), problem))
