@@ -378,7 +378,7 @@ def table(frame: Columns, weight: Any, source: str | None, target: str | None) -
         source, target = source or found[0], target or found[1]
     if source == target:
         raise InputError(f"source and target are the same column, `{source}`")
-    ends_of = alike(ids(frame[str(source)], f"column `{source}`"), ids(frame[str(target)], f"column `{target}`"))
+    ends_of = alike(ids(frame[str(source)], f"ids of column `{source}`"), ids(frame[str(target)], f"ids of column `{target}`"))
     if weight is None:
         weight = frame.worded(WEIGHT_WORDS)
     if isinstance(weight, str):
