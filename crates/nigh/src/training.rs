@@ -6,7 +6,8 @@ use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
 use crate::task::Split;
 use crate::train::preset::Preset;
-use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent, class_memory};
+use crate::train::sampled::SampledPlan;
+use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent, Splits, class_memory};
 use crate::trained::Trained;
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
@@ -30,6 +31,7 @@ pub struct Training<'d, 'o> {
     observer: Option<&'o mut (dyn Observer + 'o)>,
     checkpoint: Option<Checkpoint>,
     beside: Beside,
+    plan: SampledPlan,
 }
 
 impl<'d> Training<'d, 'static> {
@@ -65,6 +67,7 @@ impl<'d> Training<'d, 'static> {
             observer: None,
             checkpoint: None,
             beside: Beside::default(),
+            plan: SampledPlan::in_memory(),
         })
     }
 }
@@ -77,8 +80,8 @@ impl<'d, 'o> Training<'d, 'o> {
 
     /// Calls `observer` as the training proceeds; it may stop it.
     pub fn observer<'p>(self, observer: &'p mut (dyn Observer + 'p)) -> Training<'d, 'p> {
-        let Training { dataset, config, architecture, split, checkpoint, beside, .. } = self;
-        Training { dataset, config, architecture, split, checkpoint, beside, observer: Some(observer) }
+        let Training { dataset, config, architecture, split, checkpoint, beside, plan, .. } = self;
+        Training { dataset, config, architecture, split, checkpoint, beside, plan, observer: Some(observer) }
     }
 
     /// Writes the state of the training to a file, and resumes from it if it is there.
@@ -91,6 +94,12 @@ impl<'d, 'o> Training<'d, 'o> {
         Training { beside, ..self }
     }
 
+    /// Whether it learns from pairs that are drawn beforehand, which can keep to any memory that [`Training::plan`] finds enough: where
+    /// `pairs-per-epoch` is set, for a model whose message passing comes first and stays the same.
+    pub fn is_sampled(&self) -> bool {
+        self.split.is_none() && self.config.is_sampled(&self.dataset, &self.architecture)
+    }
+
     /// Every setting, with all choices made.
     pub fn config(&self) -> &Resolved {
         &self.config
@@ -99,9 +108,16 @@ impl<'d, 'o> Training<'d, 'o> {
     /// Trains, and keeps the model of the best repeat. Within [`threads::run`](crate::threads::run) it can be interrupted; what a
     /// checkpoint has then stays.
     pub fn run(self) -> Result<Trained> {
-        let Training { dataset, config, architecture, split, observer, checkpoint, beside } = self;
-        let split = split.as_ref();
-        let job = Job { dataset: &dataset, config: &config, architecture: &architecture, split, beside };
+        let is_sampled = self.is_sampled();
+        let Training { dataset, config, architecture, split, observer, checkpoint, beside, plan } = self;
+        let splits = match &split {
+            Some(split) => Splits::Given(split),
+            None if is_sampled => Splits::Sampled(&plan),
+            None => Splits::Drawn,
+        };
+        let dimensions = Dimensions::of(&dataset);
+        let dataset_of = Some(&*dataset);
+        let job = Job { dataset: dataset_of, dimensions, config: &config, architecture: &architecture, splits, beside };
         let mut silent = Silent;
         let outcome = catch(|| train::fit(&job, observer.unwrap_or(&mut silent), checkpoint.as_ref()))??;
         Ok(Trained::new(&dataset, config, outcome))
