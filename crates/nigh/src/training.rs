@@ -2,8 +2,11 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::memory::Memory;
 use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
+use crate::plan::{PropagationEstimate, SampledWorkload, Workload, too_little};
+use crate::source::Source;
 use crate::task::Split;
 use crate::train::preset::Preset;
 use crate::train::sampled::SampledPlan;
@@ -11,6 +14,7 @@ use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Si
 use crate::trained::Trained;
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
+use std::path::Path;
 
 /// A training that is ready to run.
 ///
@@ -98,6 +102,32 @@ impl<'d, 'o> Training<'d, 'o> {
     /// `pairs-per-epoch` is set, for a model whose message passing comes first and stays the same.
     pub fn is_sampled(&self) -> bool {
         self.split.is_none() && self.config.is_sampled(&self.dataset, &self.architecture)
+    }
+
+    /// How a training on sampled pairs is done within this memory. An error if it is too little.
+    pub fn plan(&self, memory: Option<Memory>) -> Result<PropagationEstimate> {
+        let (workload, sampled) = self.workload();
+        let estimate = workload.sampled_training(&sampled, memory);
+        estimate.map_err(|least| too_little(memory.unwrap_or(least), least, workload.remedy()))
+    }
+
+    fn workload(&self) -> (Workload, SampledWorkload) {
+        let (sample, config) = (&self.dataset.samples[0], &self.config);
+        let uses_features = self.architecture.uses(Source::Features);
+        let workload = Workload {
+            id_bytes: sample.ids.num_bytes(),
+            feature_bytes: sample.features.num_bytes(),
+            feature_columns: if uses_features { sample.features.cols() } else { 0 },
+            width: config.width,
+            storage: config.hop_storage,
+            ..Workload::of_graph(&sample.graph, config.signal_dim, config.hops)
+        };
+        (workload, config.sampled_workload(sample.graph.num_edges()))
+    }
+
+    /// As this plan says. The graph without held-out edges and panels that wait are in files without names in `folder`.
+    pub fn planned(self, plan: &PropagationEstimate, folder: &Path) -> Training<'d, 'o> {
+        Training { plan: SampledPlan::of(plan, folder), ..self }
     }
 
     /// Every setting, with all choices made.

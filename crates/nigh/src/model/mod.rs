@@ -23,13 +23,13 @@ pub use without::Without;
 use crate::dataset::{Dataset, Features};
 use crate::encoder::{Encoder, Input, Piece, Pretraining, Scope, standardization, standardize};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, eigen, order_by};
+use crate::graph::{Graph, Operator, eigen, order_by};
 use crate::label_sets::LabelSets;
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
 use crate::ops::signal::{Stochastic, signal_stream};
-use crate::panels::PanelSource;
+use crate::panels::{PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds};
 use crate::source::labels::{LabelKind, label_rows};
 use crate::source::structure::{STRUCTURE_WIDTH, structure_rows};
@@ -399,8 +399,20 @@ impl Model {
         }
     }
 
+    /// `Ã^K E` of a graph, if all message passing of the model is that and `Ã^K F`. Node `i` is known as `addresses[i]`.
+    pub(crate) fn signal_propagation(
+        &self,
+        graph: Arc<Graph>,
+        addresses: Option<Arc<[u32]>>,
+        draw: u64,
+    ) -> Option<Propagation> {
+        let (hops, storage) = self.architecture.propagated_signal()?;
+        let (operator, source) = (Operator::symmetric(graph), self.signal_source(draw));
+        Some(Propagation { operator, hops, storage, source, addresses })
+    }
+
     /// `E` of a pass after training, to be propagated in panels.
-    pub(crate) fn signal_source(&self, draw: u64) -> PanelSource {
+    fn signal_source(&self, draw: u64) -> PanelSource {
         let Shape { signal, signal_dim: dim, signal_scale, refresh, .. } = self.shape;
         let pass = Pass { training: false, seeds: self.seeds, graph: 0, draw };
         PanelSource::Signal { signal, stream: signal_stream(refresh, &pass), dim, factor: signal_scale.factor(dim) }

@@ -16,7 +16,7 @@ pub use negatives::{EvaluationNegatives, Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 pub use ranking::{ConnectedPairs, Ends, EvaluationPairs, Ranking};
 pub use sampled::{DrawnPairs, MOST_HELD_OUT, SampledPairs, Sampling};
-pub(crate) use sampled::{held_out_edges, sample_pairs};
+pub(crate) use sampled::{held_out_edges, num_held_out, sample_pairs};
 
 use crate::dataset::{Dataset, Features, FixedPairs, FixedSplit, Sample};
 use crate::error::{Error, Result, SplitProblem};

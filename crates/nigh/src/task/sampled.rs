@@ -71,8 +71,7 @@ pub(crate) fn held_out_edges(
     settings: &SplitSettings,
     seeds: Seeds,
 ) -> std::result::Result<[Vec<[u32; 2]>; 2], SplitProblem> {
-    let [_, valid, test] = sizes(known.num_edges(), settings, "edges")?;
-    let [valid, test] = [valid, test].map(|count| count.min(MOST_HELD_OUT));
+    let [valid, test] = num_held_out(known.num_edges(), settings)?;
     if known.num_non_edges() == 0 {
         return Err(SplitProblem::NoNonEdge);
     }
@@ -80,6 +79,15 @@ pub(crate) fn held_out_edges(
     let mut valid_edges = edges_at(known, &numbers);
     let test_edges = valid_edges.split_off(valid);
     Ok([valid_edges, test_edges])
+}
+
+/// Edges that are held out of so many.
+pub(crate) fn num_held_out(
+    num_edges: usize,
+    settings: &SplitSettings,
+) -> std::result::Result<[usize; 2], SplitProblem> {
+    let [_, valid, test] = sizes(num_edges, settings, "edges")?;
+    Ok([valid, test].map(|count| count.min(MOST_HELD_OUT)))
 }
 
 /// The edges of these numbers, in any order.
@@ -190,7 +198,7 @@ mod tests {
         let sampler = PairSampler::new(1_000, rule);
         let mut before = Vec::new();
         for epoch in 1..=4 {
-            let mut edges = HashSet::new();
+            let mut edges: HashSet<[u32; 2]> = HashSet::new();
             for batch in 0..3 {
                 let [positive, negative] = train.batch(epoch, batch, 300);
                 assert_eq!((positive.len(), negative.len()), ([300, 300, 100][batch], [600, 600, 200][batch]));

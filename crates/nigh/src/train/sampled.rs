@@ -6,20 +6,21 @@ use super::baseline::{self, Baseline};
 use super::{Beside, Job, PreparedSplit, Resolved, reported_of_pairs};
 use crate::dataset::{Dataset, Features, FixedSplit, Sample, mapped_without};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Operator};
+use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::model::{Architecture, Model, View};
 use crate::panels::{PanelPlan, PanelSource, Propagation};
+use crate::plan::{PropagationEstimate, SampledWorkload};
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::{
     DrawnPairs, EvaluationPairs, Masking, PairParts, Part, Question, SampledPairs, Sampling, Split, SplitChoice, Task,
-    TestEdges, TrainingPairs, held_out_edges, sample_pairs,
+    TestEdges, TrainingPairs, held_out_edges, num_held_out, sample_pairs,
 };
 use nigh_formats::digest;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What is asked in one repeat, before anything is computed. Nodes have the numbers of the data.
@@ -68,6 +69,11 @@ impl SampledPlan {
         SampledPlan { panels, graph_in: None }
     }
 
+    /// As an estimate says, with files without names in this folder.
+    pub fn of(estimate: &PropagationEstimate, folder: &Path) -> SampledPlan {
+        SampledPlan { panels: estimate.plan(folder), graph_in: Some(folder.to_path_buf()) }
+    }
+
     /// The graph without some of its edges.
     fn visible(&self, graph: &Graph, hidden: &[[u32; 2]]) -> Result<Graph> {
         match &self.graph_in {
@@ -93,6 +99,18 @@ impl Resolved {
             && !dataset.fixed_split.as_ref().is_some_and(is_given)
             && architecture.propagated_signal().is_some()
             && architecture.maps_first(&sample.graph, &sample.features).is_none()
+    }
+
+    /// How many pairs such a training asks about in a graph of so many edges.
+    pub fn sampled_workload(&self, num_edges: usize) -> SampledWorkload {
+        let held_out = num_held_out(num_edges, &self.split()).unwrap_or_default();
+        let ratios = [self.valid_negative_ratio, self.test_negative_ratio].map(f64::from);
+        let evaluated = held_out.iter().zip(ratios).map(|(&count, ratio)| (count as f64 * (1.0 + ratio)).ceil() as usize);
+        SampledWorkload {
+            positives: self.epochs.saturating_mul(self.pairs_per_epoch.min(num_edges)),
+            negatives_per_positive: self.negatives_per_positive,
+            evaluated: evaluated.sum(),
+        }
     }
 
     /// Which pairs such a training asks about.
@@ -241,13 +259,6 @@ impl GatheredRows {
     }
 }
 
-/// `Ã^K E` of a visible graph, as a model at its start has it.
-pub(crate) fn signal_of(model: &Model, visible: Arc<Graph>, addresses: Option<Arc<[u32]>>) -> Propagation {
-    let (hops, storage) = model.architecture().propagated_signal().expect("a model whose message passing comes first");
-    let operator = Operator::symmetric(visible);
-    Propagation { operator, hops, storage, source: model.signal_source(0), addresses }
-}
-
 /// The features that are propagated beside the signal, if the model has a branch for them.
 fn features_of(model: &Model, sample: &Sample) -> Option<PanelSource> {
     let uses = model.architecture().uses(Source::Features);
@@ -271,7 +282,8 @@ pub(crate) fn prepare(
     let (held_out, visible) =
         HeldOut::new(dataset, config, beside, seed, |graph, hidden| plan.visible(graph, hidden))?;
     let nodes = held_out.nodes();
-    let signal = signal_of(model, visible, sample.addresses.clone());
+    let signal = model.signal_propagation(visible, sample.addresses.clone(), 0);
+    let signal = signal.expect("a model whose message passing comes first");
     let rows = GatheredRows::of(&signal, &plan.panels, &nodes)?;
     let features = features_of(model, sample);
     let features = features.map(|source| GatheredRows::of(&Propagation { source, ..signal.clone() }, &plan.panels, &nodes));

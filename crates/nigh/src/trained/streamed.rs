@@ -3,7 +3,7 @@
 use super::Trained;
 use crate::dataset::{Dataset, Features, Ids};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Operator};
+use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::memory::Memory;
 use crate::model::{Model, View};
@@ -199,8 +199,8 @@ impl Trained {
         let estimate = workload.propagation(Some(memory)).map_err(|least| too_little(memory, least, REMEDY))?;
         notes.extend(self.note_on_graph(&aligned));
         let draw = self.run().best_epoch as u64;
-        let (operator, addresses) = (Operator::symmetric(graph.clone()), sample.addresses.clone());
-        let signal = Propagation { operator, hops, storage, source: self.model.signal_source(draw), addresses };
+        let signal = self.model.signal_propagation(graph.clone(), sample.addresses.clone(), draw);
+        let signal = signal.expect("a model whose message passing comes first");
         Ok(StreamedEmbedding {
             model: &self.model,
             features: source.map(|source| Propagation { source, ..signal.clone() }),
@@ -285,9 +285,7 @@ pub struct Propagations {
 
 impl Propagations {
     pub(crate) fn of(model: &Model, graph: Arc<Graph>, draw: u64) -> Option<Propagations> {
-        let (hops, storage) = model.architecture().propagated_signal()?;
-        let (operator, source) = (Operator::symmetric(graph), model.signal_source(draw));
-        let signal = Propagation { operator, hops, storage, source, addresses: None };
+        let signal = model.signal_propagation(graph, None, draw)?;
         let uses_features = model.architecture().uses(Source::Features);
         let constant = uses_features.then(|| Propagation { source: PanelSource::Ones, ..signal.clone() });
         Some(Propagations { signal, constant })
