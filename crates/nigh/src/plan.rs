@@ -207,9 +207,12 @@ impl Workload {
     fn sampled_estimate(&self, sampled: &SampledWorkload, way: Way, panel_width: usize) -> PropagationEstimate {
         let part = |part, bytes| PartSize { part, bytes };
         let SampledWorkload { positives, negatives_per_positive: ratio, evaluated } = *sampled;
-        let ends = |pairs: usize| (2 * pairs).min(self.num_nodes);
-        let of_training = ends(positives * (1 + ratio));
-        let nodes = of_training + ends(evaluated);
+        // Different ends of so many pairs, if they were drawn evenly; those of edges are fewer.
+        let ends = |pairs: usize| {
+            let (drawn, n) = (2.0 * pairs as f64, self.num_nodes.max(1) as f64);
+            (1.01 * n * (1.0 - (-drawn / n).exp())).min(n).min(drawn) as usize
+        };
+        let nodes = ends(positives * (1 + ratio)) + ends(evaluated);
         let (rows, pairs) = (4 * nodes * (self.signal_dim + self.feature_columns), positives * (1 + ratio) + evaluated);
         let (csr, operator) = (self.csr_bytes(), 4 * self.num_nodes);
         // A graph in memory stays there, beside the one without held-out edges.
@@ -219,7 +222,7 @@ impl Workload {
         let drawing = vec![
             part("edges (CSR)", held + streamed + lengths),
             // Numbers of edges and their order, then the edges.
-            part("pairs", 48 * positives + 16 * positives * ratio + 8 * evaluated),
+            part("pairs", (48 * positives).max(8 * positives + 16 * positives * ratio) + 8 * evaluated),
         ];
         let gathering = vec![
             part("edges (CSR)", held + edges),
@@ -231,9 +234,9 @@ impl Workload {
         let learning = vec![
             part("edges (CSR)", held),
             part("pairs", 8 * pairs + 8 * nodes),
-            // The rows, what a step reads, and what it started from.
-            part("gathered rows", 3 * rows),
-            part("representations", 12 * (ends(evaluated) + of_training.min(1 << 16)) * self.width),
+            // As they were gathered, and as they are read.
+            part("gathered rows", 2 * rows),
+            part("representations", 4 * ends(evaluated) * self.width),
         ];
         let most = [drawing, gathering, learning].into_iter().max_by_key(|parts| total(parts)).expect("three");
         let kept = [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", BUFFERS)];

@@ -4,7 +4,6 @@ use super::{Encoder, Input, Scope, is_cheaper_dense};
 use crate::graph::Graph;
 use crate::linalg::SparseMatrix;
 use crate::linalg::half::Storage;
-use crate::ops::propagate::Propagate;
 use crate::tape::{InitScheme, Var};
 
 /// `Ã^K X`: nothing to learn. What the signal goes through in the linear instance (Eq. 7).
@@ -27,8 +26,7 @@ impl Encoder for Propagated {
 
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let x = scope.dense(&input);
-        let propagate = Propagate::new(scope.operator.clone(), self.hops).stored(self.storage);
-        scope.tape.push(propagate, &[x])
+        scope.propagated(x, self.hops, self.storage)
     }
 
     fn learns(&self, _: bool) -> bool {

@@ -299,7 +299,7 @@ impl Scope<'_> {
         let fan_in = input.cols();
         match propagated {
             Some(x) => {
-                let x = self.tape.push(propagate, &[x]);
+                let x = self.propagated(x, hops, storage);
                 let w = self.weight(&weight, [fan_in, width], init.weight([fan_in, width]));
                 let b = self.weight(&bias, [1, width], init.bias(fan_in));
                 self.tape.push(LinearMap::new(1), &[x, w, b])
@@ -309,6 +309,14 @@ impl Scope<'_> {
                 let b = self.weight(&bias, [1, width], init.bias(fan_in));
                 self.tape.push(propagate, &[x, b])
             }
+        }
+    }
+
+    /// `Ã^hops X` without a bias. Where `Ã` is the identity, `X` is not copied.
+    pub(crate) fn propagated(&mut self, x: Var, hops: usize, storage: Storage) -> Var {
+        match self.operator.is_identity() {
+            true => x,
+            false => self.tape.push(Propagate::new(self.operator.clone(), hops).stored(storage), &[x]),
         }
     }
 
