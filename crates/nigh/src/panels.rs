@@ -196,6 +196,16 @@ impl Propagation {
         }
     }
 
+    /// The rows of these nodes alone, which ascend in each of some lists.
+    pub(crate) fn rows_of<const L: usize>(&self, plan: &PanelPlan, nodes: [&[u32]; L]) -> Result<[Matrix; L]> {
+        let mut gathered = GatheredRows::new(nodes, self.cols());
+        self.for_each_rows(plan, &mut |first, rows| {
+            gathered.take(first, rows);
+            Ok(())
+        })?;
+        Ok(gathered.rows)
+    }
+
     /// All rows of `Ã^K X` in a file without a name, from which any of them can be read.
     pub(crate) fn in_file(&self, plan: &PanelPlan) -> Result<PanelFile> {
         let mut kept = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
@@ -321,6 +331,37 @@ impl Propagation {
             take(rows.start, &block)
         })?;
         Ok(true)
+    }
+}
+
+/// Rows of some nodes, copied out of all of them as these are handed over in order.
+#[derive(Debug)]
+pub(crate) struct GatheredRows<'a, const L: usize> {
+    /// In ascending order each.
+    nodes: [&'a [u32]; L],
+    pub rows: [Matrix; L],
+}
+
+impl<const L: usize> GatheredRows<'_, L> {
+    pub fn new(nodes: [&[u32]; L], cols: usize) -> GatheredRows<'_, L> {
+        GatheredRows { nodes, rows: nodes.map(|nodes| Matrix::zeros(nodes.len(), cols)) }
+    }
+
+    /// Whether any of these rows is wanted.
+    pub fn wants(&self, rows: Range<usize>) -> bool {
+        let first = |nodes: &&[u32]| nodes.get(nodes.partition_point(|&node| (node as usize) < rows.start)).copied();
+        self.nodes.iter().filter_map(first).any(|node| (node as usize) < rows.end)
+    }
+
+    /// Consecutive rows, from `first` on.
+    pub fn take(&mut self, first: usize, rows: &Matrix) {
+        for (nodes, gathered) in self.nodes.iter().zip(&mut self.rows) {
+            let start = nodes.partition_point(|&node| (node as usize) < first);
+            let here = nodes[start..].iter().take_while(|&&node| (node as usize) < first + rows.rows());
+            for (place, &node) in (start..).zip(here) {
+                gathered.row_mut(place).copy_from_slice(rows.row(node as usize - first));
+            }
+        }
     }
 }
 

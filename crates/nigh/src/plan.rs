@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use crate::panels::PanelPlan;
 use crate::seeds::{Purpose, Seeds};
 use serde::Serialize;
+use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -285,7 +286,9 @@ impl Workload {
     /// What makes a run take less memory.
     pub fn remedy(&self) -> &'static str {
         match (self.mapped, self.storage) {
-            (true, Storage::Single) => "hop storage float16 halves the panels, and fewer pairs or epochs have fewer rows",
+            (true, Storage::Single) => {
+                "hop storage float16 halves the panels, and fewer pairs or epochs have fewer rows"
+            }
             (true, Storage::Half) => "fewer pairs or epochs have fewer rows, and a smaller signal-dim shorter ones",
             (false, _) => {
                 "a graph file (`nigh data convert`) lets edges stay on disk, and hop storage float16 halves the panels"
@@ -309,6 +312,13 @@ impl PropagationEstimate {
     /// As the propagation takes it; panels wait in `folder`.
     pub fn plan(&self, folder: &Path) -> PanelPlan {
         PanelPlan { width: self.panel_width, releases: self.way == Way::OutOfCore, folder: folder.to_path_buf() }
+    }
+}
+
+impl fmt::Display for PropagationEstimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = Memory::new(self.total());
+        write!(f, "{}, {} columns at a time; about {total} of memory", self.way.describe(), self.panel_width)
     }
 }
 

@@ -27,13 +27,10 @@ use crate::dataset::{Dataset, GraphStore, Ids, store_without};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::model::{Architecture, Dimensions, Model};
-use crate::panels::rows_at_a_time;
+use crate::panels::{GatheredRows, rows_at_a_time};
 use crate::seeds::Seeds;
 use crate::task::{DrawnPairs, EvaluationPairs, SampledPairs};
-use crate::train::sampled::GatheredRows;
-use crate::train::{
-    self, AskedNodes, Baseline, Beside, Config, HeldOut, Job, PreparedSplit, Resolved, Silent, Splits,
-};
+use crate::train::{self, AskedNodes, Baseline, Beside, Config, HeldOut, Job, PreparedSplit, Resolved, Silent, Splits};
 use crate::trained::{Propagations, Summary, Trained};
 use nigh_formats::interrupt::catch;
 use nigh_formats::npy::NpyRows;
@@ -231,7 +228,7 @@ impl PairsFile {
 }
 
 /// Some rows of columns in several files.
-fn gather(files: &[PathBuf], nodes: &AskedNodes, [rows, cols]: [usize; 2]) -> Result<GatheredRows> {
+fn gather(files: &[PathBuf], nodes: &AskedNodes, [rows, cols]: [usize; 2]) -> Result<[Matrix; 2]> {
     let mut opened = files.iter().map(|path| Ok(NpyRows::open(path)?)).collect::<Result<Vec<NpyRows>>>()?;
     if let Some((file, path)) = opened.iter().zip(files).find(|(file, _)| file.shape()[0] != rows) {
         return Err(Error::file(path, format!("has {} rows; expected one for each of {rows} nodes", file.shape()[0])));
@@ -241,32 +238,27 @@ fn gather(files: &[PathBuf], nodes: &AskedNodes, [rows, cols]: [usize; 2]) -> Re
         let first = files.first().map_or(Path::new("columns"), PathBuf::as_path);
         return Err(Error::file(first, format!("and those with it have {found} columns; expected {cols}")));
     }
-    GatheredRows::gather(nodes, cols, |take| {
-        let (mut block, mut part) = (Matrix::default(), Vec::new());
-        let at_a_time = rows_at_a_time(cols);
-        for first in (0..rows).step_by(at_a_time) {
-            let some = first..(first + at_a_time).min(rows);
-            let is_asked = |nodes: &[u32]| {
-                let at = nodes.partition_point(|&node| (node as usize) < some.start);
-                nodes.get(at).is_some_and(|&node| (node as usize) < some.end)
-            };
-            if !is_asked(&nodes.train) && !is_asked(&nodes.evaluated) {
-                continue;
-            }
-            block.reshape(some.len(), cols);
-            let mut column = 0;
-            for file in &mut opened {
-                let width = file.shape()[1];
-                file.read(some.clone(), &mut part)?;
-                for (to, from) in block.data_mut().chunks_exact_mut(cols).zip(part.chunks_exact(width.max(1))) {
-                    to[column..column + width].copy_from_slice(from);
-                }
-                column += width;
-            }
-            take(first, &block)?;
+    let mut gathered = GatheredRows::new(nodes.lists(), cols);
+    let (mut block, mut part) = (Matrix::default(), Vec::new());
+    let at_a_time = rows_at_a_time(cols);
+    for first in (0..rows).step_by(at_a_time) {
+        let some = first..(first + at_a_time).min(rows);
+        if !gathered.wants(some.clone()) {
+            continue;
         }
-        Ok(())
-    })
+        block.reshape(some.len(), cols);
+        let mut column = 0;
+        for file in &mut opened {
+            let width = file.shape()[1];
+            file.read(some.clone(), &mut part)?;
+            for (to, from) in block.data_mut().chunks_exact_mut(cols).zip(part.chunks_exact(width.max(1))) {
+                to[column..column + width].copy_from_slice(from);
+            }
+            column += width;
+        }
+        gathered.take(first, &block);
+    }
+    Ok(gathered.rows)
 }
 
 fn section<T: Plain>(sections: &Sections, name: &str) -> Result<Vec<T>> {

@@ -1,6 +1,6 @@
 //! `nigh train`: split, build, train, report, save.
 
-use super::propagate::{described, folder_of, peak};
+use super::propagate::{peak, working_folder};
 use super::{load, new_folder, note_on_settings, print, print_json, print_notes};
 use crate::cli::Train;
 use crate::progress::TrainingBar;
@@ -105,13 +105,8 @@ fn planned<'d>(training: Training<'d, 'static>, options: &Train, quiet: bool) ->
     if options.memory.is_none() && plan.way == Way::InMemory {
         return Ok(training);
     }
-    print_notes(&[described(&plan)], quiet);
-    // Files without names are where the model will be, or where others are.
-    let folder = match &options.out {
-        Some(out) => folder_of(out).ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new(".")).to_path_buf(),
-        None => std::env::temp_dir(),
-    };
-    Ok(training.planned(&plan, &folder))
+    print_notes(&[plan.to_string()], quiet);
+    Ok(training.planned(&plan, &working_folder(options.out.as_deref())))
 }
 
 /// Refuses a training that would not fit, with what it takes.

@@ -69,11 +69,7 @@ impl Graph {
     }
 
     /// Answers for some pairs at a time, in their order, whatever rows that looks at.
-    pub(crate) fn ask_some<T: Send>(
-        &self,
-        pairs: &[[u32; 2]],
-        mut ask: impl FnMut(&[[u32; 2]]) -> Vec<T>,
-    ) -> Vec<T> {
+    pub(crate) fn ask_some<T: Send>(&self, pairs: &[[u32; 2]], mut ask: impl FnMut(&[[u32; 2]]) -> Vec<T>) -> Vec<T> {
         if !self.is_mapped() {
             return ask(pairs);
         }

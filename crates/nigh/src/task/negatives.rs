@@ -330,7 +330,8 @@ pub(super) fn draw_once(
     let mut pairs = Vec::new();
     if negatives == Negatives::Loose {
         pairs.resize(count, [0; 2]);
-        for (some, first) in pairs.chunks_mut(PAIRS_PER_RELEASE as usize).zip((0..).step_by(PAIRS_PER_RELEASE as usize)) {
+        for (some, first) in pairs.chunks_mut(PAIRS_PER_RELEASE as usize).zip((0..).step_by(PAIRS_PER_RELEASE as usize))
+        {
             threads::check();
             sampler.draw_some(stream, first, some);
             sampler.rule.release();

@@ -135,9 +135,8 @@ fn draw(visible: &Graph, negatives: &PairSampler, sampling: Sampling, seeds: See
         let problem = format!("in {epochs} epochs that makes more than {most} pairs, which are drawn beforehand");
         return Err(Error::setting("pairs-per-epoch", pairs_per_epoch, problem));
     }
-    let of_epoch = |epoch: usize| {
-        seeds.rng(Purpose::Order, &[epoch as u64, 0]).chosen_first(per_epoch, visible.num_edges())
-    };
+    let of_epoch =
+        |epoch: usize| seeds.rng(Purpose::Order, &[epoch as u64, 0]).chosen_first(per_epoch, visible.num_edges());
     let numbers: Vec<usize> = (1..=epochs).into_par_iter().flat_map_iter(of_epoch).collect();
     let positive = edges_at(visible, &numbers);
     drop(numbers);
@@ -165,8 +164,7 @@ mod tests {
         power_law(&PowerLaw::new(1_000, 5_000), 3).unwrap().graph
     }
 
-    const SAMPLING: Sampling =
-        Sampling { epochs: 4, pairs_per_epoch: 700, batch_size: 300, negatives_per_positive: 2 };
+    const SAMPLING: Sampling = Sampling { epochs: 4, pairs_per_epoch: 700, batch_size: 300, negatives_per_positive: 2 };
 
     fn sampled(known: &Arc<Graph>, negatives: Negatives) -> (Graph, SampledPairs) {
         let dataset = Dataset::from_graph("x", graph());
@@ -175,8 +173,7 @@ mod tests {
         let seeds = Seeds::new(5);
         let held_out = held_out_edges(known, &settings, seeds).unwrap();
         let visible = known.without_edges(&held_out.concat());
-        let pairs =
-            sample_pairs(known, &visible.clone().into(), held_out, &settings, SAMPLING, seeds).unwrap();
+        let pairs = sample_pairs(known, &visible.clone().into(), held_out, &settings, SAMPLING, seeds).unwrap();
         (visible, pairs)
     }
 

@@ -98,8 +98,7 @@ fn cost(heuristic: Heuristic, graph: &Graph, question: &EvaluationPairs) -> f64 
             let listed = listed.flat_map(|pairs| graph.ask_some(pairs, |pairs| pairs.iter().map(steps).collect()));
             let num_listed = (question.positive.len() + question.negative.len()) as f64;
             let mean_degree = 2.0 * graph.num_edges() as f64 / graph.num_nodes().max(1) as f64;
-            listed.sum::<f64>()
-                + (num_scored - num_listed) * mean_degree * (1.0 + mean_degree.max(1.0).log2())
+            listed.sum::<f64>() + (num_scored - num_listed) * mean_degree * (1.0 + mean_degree.max(1.0).log2())
         }
     }
 }

@@ -216,8 +216,7 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
         let seed = config.seed + ended.runs.len() as u64;
         observer.stage(Stage::Split, 0, 1);
         let aside = Instant::now();
-        let PreparedSplit { split, digest, baselines, connected } =
-            job.prepare(ended.runs.len(), seed, observer)?;
+        let PreparedSplit { split, digest, baselines, connected } = job.prepare(ended.runs.len(), seed, observer)?;
         not_training += aside.elapsed();
         let few_negatives = few_negatives(&split, config.metric);
         let metrics = reported(&split, config.metric, job.beside);

@@ -47,11 +47,11 @@ pub struct AskedNodes {
     pub evaluated: Vec<u32>,
 }
 
-/// Rows of these nodes.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GatheredRows {
-    pub train: Matrix,
-    pub evaluated: Matrix,
+impl AskedNodes {
+    /// Those to learn from, and those of validation and test.
+    pub(crate) fn lists(&self) -> [&[u32]; 2] {
+        [&self.train, &self.evaluated]
+    }
 }
 
 /// How a training on sampled pairs keeps to its memory.
@@ -105,7 +105,8 @@ impl Resolved {
     pub fn sampled_workload(&self, num_edges: usize) -> SampledWorkload {
         let held_out = num_held_out(num_edges, &self.split()).unwrap_or_default();
         let ratios = [self.valid_negative_ratio, self.test_negative_ratio].map(f64::from);
-        let evaluated = held_out.iter().zip(ratios).map(|(&count, ratio)| (count as f64 * (1.0 + ratio)).ceil() as usize);
+        let evaluated =
+            held_out.iter().zip(ratios).map(|(&count, ratio)| (count as f64 * (1.0 + ratio)).ceil() as usize);
         SampledWorkload {
             positives: self.epochs.saturating_mul(self.pairs_per_epoch.min(num_edges)),
             negatives_per_positive: self.negatives_per_positive,
@@ -147,7 +148,8 @@ impl HeldOut {
             }
             Beside::Nothing | Beside::Metrics => Vec::new(),
         };
-        let mut ends: Vec<[u32; 2]> = ends_of([&pairs.test.positive, &pairs.test.negative]).map(|end| [end; 2]).collect();
+        let mut ends: Vec<[u32; 2]> =
+            ends_of([&pairs.test.positive, &pairs.test.negative]).map(|end| [end; 2]).collect();
         ends.par_sort_unstable();
         ends.dedup();
         let has_edge = visible.ask_each(&ends, |graph, [node, _]| graph.degree(node as usize) > 0);
@@ -178,13 +180,13 @@ impl HeldOut {
         }
     }
 
-    /// The split of a repeat, given what message passing gives for its nodes: `Ẽ`, and `Ã^K F` where the model has a branch for it.
-    /// Node `i` is known as `addresses[i]`.
+    /// The split of a repeat, given what message passing gives for [`AskedNodes::lists`]: `Ẽ`, and `Ã^K F` where the model has a branch
+    /// for it. Node `i` is known as `addresses[i]`.
     pub(crate) fn prepared(
         self,
         nodes: AskedNodes,
-        signal: GatheredRows,
-        features: Option<GatheredRows>,
+        [train_signal, evaluated_signal]: [Matrix; 2],
+        features: Option<[Matrix; 2]>,
         addresses: Option<&[u32]>,
     ) -> Result<PreparedSplit> {
         let HeldOut { pairs: SampledPairs { train, valid, test }, isolated, digest, baselines, .. } = self;
@@ -200,9 +202,9 @@ impl HeldOut {
             };
             Ok(View::new(graph, features)?.with_addresses(known_as).with_propagated_signal(signal).into())
         };
-        let (of_train, of_evaluated) = features.map(|rows| (rows.train, rows.evaluated)).unzip();
-        let train_view = view(&nodes.train, signal.train, of_train)?;
-        let evaluated = view(&nodes.evaluated, signal.evaluated, of_evaluated)?;
+        let (of_train, of_evaluated) = features.map(|[train, evaluated]| (train, evaluated)).unzip();
+        let train_view = view(&nodes.train, train_signal, of_train)?;
+        let evaluated = view(&nodes.evaluated, evaluated_signal, of_evaluated)?;
         let drawn = DrawnPairs {
             positive: places(train.positive, &nodes.train),
             negative: places(train.negative, &nodes.train),
@@ -214,7 +216,8 @@ impl HeldOut {
         };
         let (valid, test) = (asked(valid), asked(test));
         let has_edge = |place: u32| isolated.binary_search(&nodes.evaluated[place as usize]).is_err();
-        let connected = test.question.between(has_edge).map(|question| vec![Part { view: evaluated.clone(), question }]);
+        let connected =
+            test.question.between(has_edge).map(|question| vec![Part { view: evaluated.clone(), question }]);
         let train = vec![Part { view: train_view, question: TrainingPairs::of_epochs(drawn) }];
         let split = Split::Pairs(PairParts { train, valid: vec![valid], test: Some(vec![test]) });
         Ok(PreparedSplit { split, digest, baselines, connected })
@@ -230,33 +233,6 @@ fn places(mut pairs: Vec<[u32; 2]>, nodes: &[u32]) -> Vec<[u32; 2]> {
     let place = |node: u32| nodes.binary_search(&node).expect("an end of a pair") as u32;
     pairs.par_iter_mut().for_each(|pair| *pair = pair.map(place));
     pairs
-}
-
-impl GatheredRows {
-    /// From rows that are handed over in order.
-    pub fn gather(
-        nodes: &AskedNodes,
-        cols: usize,
-        rows: impl FnOnce(&mut dyn FnMut(usize, &Matrix) -> Result<()>) -> Result<()>,
-    ) -> Result<GatheredRows> {
-        let AskedNodes { train, evaluated } = nodes;
-        let (mut of_train, mut of_evaluated) = (Matrix::zeros(train.len(), cols), Matrix::zeros(evaluated.len(), cols));
-        rows(&mut |first, rows| {
-            for (nodes, gathered) in [(train, &mut of_train), (evaluated, &mut of_evaluated)] {
-                let start = nodes.partition_point(|&node| (node as usize) < first);
-                let here = nodes[start..].iter().take_while(|&&node| (node as usize) < first + rows.rows());
-                for (place, &node) in (start..).zip(here) {
-                    gathered.row_mut(place).copy_from_slice(rows.row(node as usize - first));
-                }
-            }
-            Ok(())
-        })?;
-        Ok(GatheredRows { train: of_train, evaluated: of_evaluated })
-    }
-
-    fn of(propagation: &Propagation, plan: &PanelPlan, nodes: &AskedNodes) -> Result<GatheredRows> {
-        GatheredRows::gather(nodes, propagation.cols(), |take| propagation.for_each_rows(plan, take))
-    }
 }
 
 /// The features that are propagated beside the signal, if the model has a branch for them.
@@ -279,15 +255,13 @@ pub(crate) fn prepare(
     plan: &SampledPlan,
 ) -> Result<PreparedSplit> {
     let sample = &dataset.samples[0];
-    let (held_out, visible) =
-        HeldOut::new(dataset, config, beside, seed, |graph, hidden| plan.visible(graph, hidden))?;
+    let (held_out, visible) = HeldOut::new(dataset, config, beside, seed, |graph, hidden| plan.visible(graph, hidden))?;
     let nodes = held_out.nodes();
     let signal = model.signal_propagation(visible, sample.addresses.clone(), 0);
     let signal = signal.expect("a model whose message passing comes first");
-    let rows = GatheredRows::of(&signal, &plan.panels, &nodes)?;
-    let features = features_of(model, sample);
-    let features = features.map(|source| GatheredRows::of(&Propagation { source, ..signal.clone() }, &plan.panels, &nodes));
-    let features = features.transpose()?;
+    let rows = signal.rows_of(&plan.panels, nodes.lists())?;
+    let features = features_of(model, sample).map(|source| Propagation { source, ..signal.clone() });
+    let features = features.map(|features| features.rows_of(&plan.panels, nodes.lists())).transpose()?;
     drop(signal);
     held_out.prepared(nodes, rows, features, sample.addresses.as_deref())
 }

@@ -376,10 +376,7 @@ impl Trained {
     fn infer(&self, sample: Sample, number: u64, notes: Vec<String>) -> Result<Inference<'_>> {
         let view = self.config.task.whole_view(&sample, number)?;
         let draw = self.run().best_epoch as u64;
-        let h = self.model.represent(&view, draw);
-        if let Some(&value) = h.data().iter().find(|value| !value.is_finite()) {
-            return Err(Error::NonFinite { what: "a representation", value });
-        }
+        let h = streamed::finite(self.model.represent(&view, draw))?;
         Ok(Inference { trained: self, sample, view, h, notes })
     }
 
@@ -595,8 +592,7 @@ impl Inference<'_> {
             .zip(scores)
             .map(|(&[_, other], score)| Link { node: other, score, exists: graph.has_edge(node, other) })
             .collect();
-        links.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.node.cmp(&b.node)));
-        links.truncate(top);
+        streamed::best(&mut links, top);
         Ok(links)
     }
 

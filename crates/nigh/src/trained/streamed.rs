@@ -1,11 +1,12 @@
 //! Representations of graphs beyond memory: computed panel by panel, written row by row.
 
-use super::Trained;
+use super::{Link, Trained};
 use crate::dataset::{Dataset, Features, Ids};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::memory::Memory;
+use crate::model::decoder::PairDecoder;
 use crate::model::{Model, View};
 use crate::panels::{PanelFile, PanelSource, Propagation, rows_at_a_time};
 use crate::plan::{PropagationEstimate, Workload, too_little};
@@ -160,12 +161,14 @@ fn columns<'a>(
 /// A model and a graph beyond memory, of whose nodes it computes the representations.
 #[derive(Debug)]
 pub struct StreamedEmbedding<'a> {
-    model: &'a Model,
+    trained: &'a Trained,
     signal: Propagation,
     /// The features, if they are a branch as well.
     features: Option<Propagation>,
     /// Whether these are multiplied already when they are propagated.
     maps_first: bool,
+    memory: Memory,
+    workload: Workload,
     estimate: PropagationEstimate,
     draw: u64,
     /// The names of the rows.
@@ -175,6 +178,11 @@ pub struct StreamedEmbedding<'a> {
 }
 
 impl Trained {
+    /// Whether [`Trained::embed_within`] can use this model: all of its message passing has to be `Ã^K E` and `Ã^K F`.
+    pub fn can_embed_within(&self) -> bool {
+        self.model.architecture().propagated_signal().is_some()
+    }
+
     /// As `embed`, within a limit of memory and row by row. Of models all of whose message passing is `Ã^K E` and `Ã^K F`, such as
     /// `smp-linear`. Features are in memory.
     pub fn embed_within<'a>(&'a self, dataset: &Dataset, memory: Memory) -> Result<StreamedEmbedding<'a>> {
@@ -196,13 +204,16 @@ impl Trained {
             storage,
             ..Workload::of_graph(graph, self.model.shape().signal_dim, hops)
         };
-        let estimate = workload.propagation(Some(memory)).map_err(|least| too_little(memory, least, REMEDY))?;
+        let estimate =
+            workload.propagation(Some(memory)).map_err(|least| too_little(memory, least, workload.remedy()))?;
         notes.extend(self.note_on_graph(&aligned));
         let draw = self.run().best_epoch as u64;
         let signal = self.model.signal_propagation(graph.clone(), sample.addresses.clone(), draw);
         let signal = signal.expect("a model whose message passing comes first");
         Ok(StreamedEmbedding {
-            model: &self.model,
+            trained: self,
+            memory,
+            workload,
             features: source.map(|source| Propagation { source, ..signal.clone() }),
             maps_first: self.model.maps_first(graph, &given).is_some(),
             signal,
@@ -214,10 +225,6 @@ impl Trained {
     }
 }
 
-/// What makes a graph smaller.
-const REMEDY: &str =
-    "a graph file (`nigh data convert`) lets edges stay on disk, and hop storage float16 halves the panels";
-
 impl StreamedEmbedding<'_> {
     /// What it takes, and how it is done.
     pub fn estimate(&self) -> &PropagationEstimate {
@@ -226,11 +233,11 @@ impl StreamedEmbedding<'_> {
 
     /// The number of columns of `H`.
     pub fn cols(&self) -> usize {
-        self.model.representation_width()
+        self.trained.model.representation_width()
     }
 
     /// Hands over all rows of `H` in order; panels wait in `folder`.
-    pub fn for_each_rows(self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
+    pub fn for_each_rows(&self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
         let plan = self.estimate.plan(folder);
         let mut features = self.features.as_ref().map(|features| features.in_file(&plan)).transpose()?;
         let at_a_time = rows_at_a_time(self.features.as_ref().map_or(1, Propagation::cols));
@@ -240,10 +247,75 @@ impl StreamedEmbedding<'_> {
                 let signal = rows.data()[some.start * rows.cols()..some.end * rows.cols()].to_vec();
                 let signal = Matrix::from_data(some.len(), rows.cols(), signal);
                 let view = self.view(first + some.start, signal, features.as_mut())?;
-                take(&self.model.represent(&view, self.draw))?;
+                take(&self.trained.model.represent(&view, self.draw))?;
             }
             Ok(())
         })
+    }
+
+    /// The score of each pair of nodes, of which only their ends are represented; panels wait in `folder`.
+    pub fn scores(&self, pairs: &[[u32; 2]], folder: &Path) -> Result<Vec<f32>> {
+        let mut nodes: Vec<u32> = pairs.as_flattened().to_vec();
+        nodes.sort_unstable();
+        nodes.dedup();
+        if let Some(&last) = nodes.last().filter(|&&last| last as usize >= self.ids.len()) {
+            return Err(Error::OutOfRange { what: "node", number: last as usize, count: self.ids.len() });
+        }
+        let h = self.rows_of(&nodes, pairs.len(), folder)?;
+        let place = |node: u32| nodes.binary_search(&node).expect("an end of a pair") as u32;
+        let places: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(place)).collect();
+        self.score(&h, &places)
+    }
+
+    /// The most likely links of a node, best first, as [`Inference::links`](super::Inference::links); panels wait in `folder`.
+    pub fn links(&self, node: u32, top: usize, existing: bool, folder: &Path) -> Result<Vec<Link>> {
+        let own = self.rows_of(&[node], 1, folder)?;
+        let graph = self.signal.operator.graph();
+        let (mut links, mut first) = (Vec::new(), 0);
+        self.for_each_rows(folder, |rows| {
+            // Its own row in front of the others.
+            let mut h = Matrix::zeros(rows.rows() + 1, rows.cols());
+            h.row_mut(0).copy_from_slice(own.row(0));
+            h.data_mut()[rows.cols()..].copy_from_slice(rows.data());
+            let others = (first..first + rows.rows() as u32).filter(|&other| other != node);
+            let others: Vec<u32> = others.filter(|&other| existing || !graph.has_edge(node, other)).collect();
+            let pairs: Vec<[u32; 2]> = others.iter().map(|other| [0, other - first + 1]).collect();
+            let scores = self.score(&h, &pairs)?;
+            let link = |(&other, score)| Link { node: other, score, exists: graph.has_edge(node, other) };
+            links.extend(others.iter().zip(scores).map(link));
+            best(&mut links, top);
+            first += rows.rows() as u32;
+            Ok(())
+        })?;
+        Ok(links)
+    }
+
+    fn score(&self, h: &Matrix, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
+        let trained = self.trained;
+        let wrong = || Error::WrongTask { task: trained.config.task.name(), wanted: "scores for pairs" };
+        let mut decoder = PairDecoder::new(&trained.model).ok_or_else(wrong)?;
+        let (graph, _) = Graph::from_edges(h.rows(), &[])?;
+        let view = View::new(graph, Features::Constant(h.rows()))?;
+        Ok(decoder.scores(&trained.model, &view, h, pairs).to_vec())
+    }
+
+    /// `H` of these nodes alone, which ascend, beside so many pairs.
+    fn rows_of(&self, nodes: &[u32], num_pairs: usize, folder: &Path) -> Result<Matrix> {
+        let columns = 2 * (self.workload.signal_dim + self.workload.feature_columns) + 3 * self.cols();
+        let reserved = 24 * num_pairs + 4 * nodes.len() * columns;
+        let left = Memory::new(self.memory.bytes().saturating_sub(reserved));
+        let plan = self.workload.propagation(Some(left)).map_err(|least| {
+            too_little(self.memory, Memory::new(least.bytes() + reserved), "fewer pairs have fewer rows")
+        })?;
+        let plan = plan.plan(folder);
+        let [signal] = self.signal.rows_of(&plan, [nodes])?;
+        let features = self.features.as_ref().map(|features| features.rows_of(&plan, [nodes])).transpose()?;
+        let addresses = match &self.signal.addresses {
+            Some(addresses) => nodes.iter().map(|&node| addresses[node as usize]).collect(),
+            None => nodes.into(),
+        };
+        let view = self.passed(addresses, signal, features.map(|[rows]| rows))?;
+        finite(self.trained.model.represent(&view, self.draw))
     }
 
     /// Some consecutive nodes, all of whose messages have passed.
@@ -257,10 +329,29 @@ impl StreamedEmbedding<'_> {
         if let (Some(file), Some(rows)) = (features, &mut rows) {
             file.read(nodes, rows)?;
         }
+        self.passed(addresses, signal, rows)
+    }
+
+    /// Nodes of these addresses, all of whose messages have passed.
+    fn passed(&self, addresses: Arc<[u32]>, signal: Matrix, features: Option<Matrix>) -> Result<View> {
         match self.maps_first {
-            true => Ok(passed(addresses, signal, None)?.with_convolved_features(rows.unwrap_or_default())),
-            false => passed(addresses, signal, rows),
+            true => Ok(passed(addresses, signal, None)?.with_convolved_features(features.unwrap_or_default())),
+            false => passed(addresses, signal, features),
         }
+    }
+}
+
+/// The best links first, and no more than `top`.
+pub(super) fn best(links: &mut Vec<Link>, top: usize) {
+    links.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.node.cmp(&b.node)));
+    links.truncate(top);
+}
+
+/// Vectors that can be compared.
+pub(super) fn finite(h: Matrix) -> Result<Matrix> {
+    match h.data().iter().find(|value| !value.is_finite()) {
+        None => Ok(h),
+        Some(&value) => Err(Error::NonFinite { what: "a representation", value }),
     }
 }
 
@@ -319,11 +410,7 @@ impl Trained {
             return Err(Error::setting("rows", first, problem));
         }
         let addresses = (first as u32..(first + rows) as u32).collect();
-        let h = self.model.represent(&passed(addresses, signal, constant)?, self.run().best_epoch as u64);
-        match h.data().iter().find(|value| !value.is_finite()) {
-            None => Ok(h),
-            Some(&value) => Err(Error::NonFinite { what: "a representation", value }),
-        }
+        finite(self.model.represent(&passed(addresses, signal, constant)?, self.run().best_epoch as u64))
     }
 }
 
