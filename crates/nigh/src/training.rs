@@ -1,11 +1,12 @@
 //! The one way to train: data, settings and, if wanted, an architecture, a split, an observer and a checkpoint of your own.
 
-use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::dataset::{Dataset, Sample};
+use crate::display::byte_size;
+use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
-use crate::plan::{PropagationEstimate, SampledWorkload, Workload, too_little};
+use crate::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, too_little, total};
 use crate::source::Source;
 use crate::task::Split;
 use crate::train::preset::Preset;
@@ -111,18 +112,55 @@ impl<'d, 'o> Training<'d, 'o> {
         estimate.map_err(|least| too_little(memory.unwrap_or(least), least, workload.remedy()))
     }
 
+    /// Keeps a training to this memory, with files without names in `folder`: one on sampled pairs by a plan that fits, of any other only
+    /// that it would not fit is found out. An error if it is too little.
+    pub fn within(self, memory: Memory, folder: &Path) -> Result<Training<'d, 'o>> {
+        if self.is_sampled() {
+            let plan = self.plan(Some(memory))?;
+            return Ok(self.planned(&plan, folder));
+        }
+        let needed = self.memory_needed();
+        if total(&needed) <= memory.bytes() { Ok(self) } else { Err(beyond(memory, &needed)) }
+    }
+
+    /// An error if a training that is not on sampled pairs would exceed this memory without any doubt: three times as much was estimated.
+    pub fn check_memory(&self, memory: Memory) -> Result<()> {
+        let needed = self.memory_needed();
+        let edges = needed.iter().find(|part| part.part.starts_with("edges")).map_or(0, |part| part.bytes);
+        if edges + total(&needed) / 3 <= memory.bytes() { Ok(()) } else { Err(beyond(memory, &needed)) }
+    }
+
+    /// What a training of all nodes at once takes, on the largest of the graphs.
+    fn memory_needed(&self) -> Vec<PartSize> {
+        let config = &self.config;
+        let of_graph = |sample: &Sample| {
+            let workload = self.workload_of(sample);
+            let pairs = match (config.task.is_about_pairs(), config.pairs_per_epoch) {
+                (false, _) => 0,
+                (true, 0) => workload.num_edges,
+                (true, pairs) => pairs.min(workload.num_edges),
+            };
+            workload.training(pairs)
+        };
+        self.dataset.samples.iter().map(of_graph).max_by_key(|parts| total(parts)).unwrap_or_default()
+    }
+
     fn workload(&self) -> (Workload, SampledWorkload) {
-        let (sample, config) = (&self.dataset.samples[0], &self.config);
+        let sample = &self.dataset.samples[0];
+        (self.workload_of(sample), self.config.sampled_workload(sample.graph.num_edges()))
+    }
+
+    fn workload_of(&self, sample: &Sample) -> Workload {
+        let config = &self.config;
         let uses_features = self.architecture.uses(Source::Features);
-        let workload = Workload {
+        Workload {
             id_bytes: sample.ids.num_bytes(),
             feature_bytes: sample.features.num_bytes(),
             feature_columns: if uses_features { sample.features.cols() } else { 0 },
             width: config.width,
             storage: config.hop_storage,
             ..Workload::of_graph(&sample.graph, config.signal_dim, config.hops)
-        };
-        (workload, config.sampled_workload(sample.graph.num_edges()))
+        }
     }
 
     /// As this plan says. The graph without held-out edges and panels that wait are in files without names in `folder`.
@@ -154,10 +192,22 @@ impl<'d, 'o> Training<'d, 'o> {
     }
 }
 
+/// A training that does not fit, with its parts and what would.
+fn beyond(memory: Memory, needed: &[PartSize]) -> Error {
+    let parts: Vec<String> =
+        needed.iter().map(|part| format!("{} {}", part.part, byte_size(part.bytes as u64))).collect();
+    let remedy = format!(
+        "{}; smp-linear with pairs-per-epoch learns from a sample of the edges, within any memory if they are in a graph file \
+         (`nigh data convert`), and a smaller signal-dim or width needs less",
+        parts.join(", ")
+    );
+    too_little(memory, Memory::new(total(needed)), &remedy)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Features, FixedPairs, FixedSplit, Sample};
+    use crate::dataset::{Features, FixedPairs, FixedSplit};
     use crate::linalg::Matrix;
     use crate::task::{EvaluationNegatives, SplitChoice, Task};
     use crate::train::NodeFeatures;
