@@ -7,6 +7,7 @@ mod experiments;
 mod fit_graph;
 mod graph;
 mod ids;
+mod memory;
 mod model;
 mod program;
 mod settings;
@@ -25,6 +26,8 @@ mod _nigh {
     use crate::fit_graph::{fit_nodes, fit_pairs};
     #[pymodule_export]
     use crate::graph::Graph;
+    #[pymodule_export]
+    use crate::memory::estimate;
     #[pymodule_export]
     use crate::model::{Embedding, Model, train};
     #[pymodule_export]

@@ -4,16 +4,17 @@ use crate::arrow;
 use crate::errors::{exception, input_error};
 use crate::graph::Graph;
 use crate::ids::{IdArray, to_python};
+use crate::memory::limit;
 use crate::settings::config;
 use crate::work;
 use nigh::formats::text_table::Formulas;
-use nigh::trained::Inference;
-use nigh::{Task, Trained, Training};
+use nigh::trained::{Inference, RowWriter};
+use nigh::{Memory, Task, Trained, Training};
 use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A trained model.
@@ -24,6 +25,7 @@ pub struct Model {
 
 /// Trains on a graph. `watch` is told of progress, after each epoch if `each` is set.
 #[pyfunction]
+#[pyo3(signature = (graph, settings, watch, each, threads, memory=None))]
 pub fn train(
     py: Python<'_>,
     graph: &Graph,
@@ -31,12 +33,19 @@ pub fn train(
     watch: Option<&Bound<'_, PyAny>>,
     each: bool,
     threads: Option<usize>,
+    memory: Option<&str>,
 ) -> PyResult<(Model, Vec<String>)> {
+    let memory = limit(py, memory)?;
     let (config, dataset) = (config(settings)?, graph.dataset.clone());
     let given: Vec<String> = settings.keys().extract()?;
     let (trained, unused) = work::run(py, threads, watch, each, move |observer| {
         let unused = config.without_effect(&dataset)?;
-        Ok((Training::new(&dataset, config)?.observer(observer).run()?, unused))
+        let training = Training::new(&dataset, config)?;
+        let training = match memory {
+            Some(memory) => training.within(memory, &std::env::temp_dir())?,
+            None => training,
+        };
+        Ok((training.observer(observer).run()?, unused))
     })?;
     let unused = unused.iter().map(|name| name.replace('-', "_")).filter(|name| given.contains(name)).collect();
     Ok((Model { trained: trained.into() }, unused))
@@ -208,6 +217,28 @@ impl Model {
         let (trained, dataset) = (self.trained.clone(), graph.dataset.clone());
         let (embedding, notes) = work::run_silently(py, threads, move || trained.embed_with_notes(&dataset))?;
         Ok((Embedding { embedding: embedding.into(), has_text_ids: graph.has_text_ids }, notes))
+    }
+
+    /// Writes `H` row by row within a limit of memory; returns every file written, and notes.
+    fn embed_to(
+        &self,
+        py: Python<'_>,
+        graph: &Graph,
+        path: PathBuf,
+        memory: Option<&str>,
+        threads: Option<usize>,
+    ) -> PyResult<(Vec<PathBuf>, Vec<String>)> {
+        // Without a limit, all columns at once.
+        let memory = limit(py, memory)?.unwrap_or(Memory::new(usize::MAX));
+        let (trained, dataset) = (self.trained.clone(), graph.dataset.clone());
+        work::run_silently(py, threads, move || {
+            RowWriter::check_name(&path)?;
+            let embedding = trained.embed_within(&dataset, memory)?;
+            let mut writer = RowWriter::create(&path, embedding.ids.clone(), embedding.cols())?;
+            let folder = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            embedding.for_each_rows(folder, |rows| writer.rows(rows))?;
+            Ok((writer.finish()?, embedding.notes))
+        })
     }
 }
 

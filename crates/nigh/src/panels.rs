@@ -6,9 +6,9 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{HopOf, Operator, PanelEntry, hop_rows, whole_vectors};
-use crate::linalg::Matrix;
 use crate::linalg::aligned::AlignedVec;
 use crate::linalg::half::{Half, Storage, scale_of};
+use crate::linalg::{Matrix, SparseMatrix};
 use crate::seeds::Stream;
 use crate::source::Signal;
 use crate::threads;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The matrix that is propagated. Any part of it can be computed anywhere.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum PanelSource {
     /// `E`.
     Signal {
@@ -38,6 +38,25 @@ pub enum PanelSource {
     },
     /// A column of ones: the constant feature of a graph without features.
     Ones,
+    /// `F`, in memory.
+    Dense(Arc<Matrix>),
+    /// `F`, in memory and mostly zeros.
+    Sparse(Arc<SparseMatrix>),
+    /// `F W` of sparse features, computed where it is used.
+    Product(Arc<SparseMatrix>, Arc<Matrix>),
+}
+
+impl PanelSource {
+    /// The number of columns.
+    pub fn cols(&self) -> usize {
+        match self {
+            PanelSource::Signal { dim, .. } => *dim,
+            PanelSource::Ones => 1,
+            PanelSource::Dense(matrix) => matrix.cols(),
+            PanelSource::Sparse(matrix) => matrix.cols(),
+            PanelSource::Product(_, weight) => weight.cols(),
+        }
+    }
 }
 
 /// `Ã^K X`, to be computed panel by panel.
@@ -67,17 +86,14 @@ pub struct PanelPlan {
 }
 
 /// Rows that are started, merged and handed on at a time: some megabytes.
-fn rows_at_a_time(cols: usize) -> usize {
+pub(crate) fn rows_at_a_time(cols: usize) -> usize {
     ((4 << 20) / cols.max(1)).clamp(1 << 8, 1 << 16)
 }
 
 impl Propagation {
     /// The number of columns.
     pub fn cols(&self) -> usize {
-        match self.source {
-            PanelSource::Signal { dim, .. } => dim,
-            PanelSource::Ones => 1,
-        }
+        self.source.cols()
     }
 
     fn num_nodes(&self) -> usize {
@@ -147,19 +163,60 @@ impl Propagation {
 
     /// `X[rows, columns]`.
     fn fill(&self, rows: Range<usize>, columns: Range<usize>, block: &mut Matrix) {
-        match self.source {
+        match &self.source {
             PanelSource::Ones => {
                 block.reshape(rows.len(), columns.len());
                 block.data_mut().fill(1.0);
             }
             PanelSource::Signal { signal, stream, factor, .. } => match &self.addresses {
-                Some(addresses) => signal.fill(stream, &addresses[rows], columns, factor, block),
+                Some(addresses) => signal.fill(*stream, &addresses[rows], columns, *factor, block),
                 None => {
                     let addresses: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
-                    signal.fill(stream, &addresses, columns, factor, block);
+                    signal.fill(*stream, &addresses, columns, *factor, block);
                 }
             },
+            PanelSource::Dense(matrix) => {
+                block.reshape(rows.len(), columns.len());
+                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
+                    to.copy_from_slice(&matrix.row(row)[columns.clone()]);
+                }
+            }
+            PanelSource::Sparse(matrix) => {
+                block.reshape(rows.len(), columns.len());
+                block.data_mut().fill(0.0);
+                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
+                    let inside = matrix.row(row).filter(|(column, _)| columns.contains(&(*column as usize)));
+                    inside.for_each(|(column, value)| to[column as usize - columns.start] = value);
+                }
+            }
+            PanelSource::Product(matrix, weight) => match columns.len() == weight.cols() {
+                true => matrix.times_rows(weight, rows, block),
+                false => matrix.times_rows(&weight.columns(columns), rows, block),
+            },
         }
+    }
+
+    /// The rows of these nodes alone, which ascend in each of some lists.
+    pub(crate) fn rows_of<const L: usize>(&self, plan: &PanelPlan, nodes: [&[u32]; L]) -> Result<[Matrix; L]> {
+        let mut gathered = GatheredRows::new(nodes, self.cols());
+        self.for_each_rows(plan, &mut |first, rows| {
+            gathered.take(first, rows);
+            Ok(())
+        })?;
+        Ok(gathered.rows)
+    }
+
+    /// All rows of `Ã^K X` in a file without a name, from which any of them can be read.
+    pub(crate) fn in_file(&self, plan: &PanelPlan) -> Result<PanelFile> {
+        let mut kept = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
+        if let Some(scale) = self.scale() {
+            if self.write_panels::<Half>(plan, scale, &mut kept)? {
+                return Ok(kept);
+            }
+            kept = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
+        }
+        self.write_panels::<f32>(plan, 1.0, &mut kept)?;
+        Ok(kept)
     }
 
     /// All panels. Returns whether `S` had room for all entries; if not, no row was handed over.
@@ -169,25 +226,32 @@ impl Propagation {
         scale: f32,
         take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
     ) -> Result<bool> {
-        let mut buffers = Default::default();
         if plan.width >= self.cols() {
-            return self.panel::<S>(0..self.cols(), scale, plan.releases, &mut buffers, take);
+            return self.panel::<S>(0..self.cols(), scale, plan.releases, &mut Default::default(), take);
         }
         let mut waiting = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
-        for first in (0..self.cols()).step_by(plan.width.max(1)) {
-            let columns = first..(first + plan.width).min(self.cols());
-            waiting.panel(columns.clone());
-            let mut keep = |_: usize, rows: &Matrix| waiting.write(rows);
-            if !self.panel::<S>(columns, scale, plan.releases, &mut buffers, &mut keep)? {
-                return Ok(false);
-            }
+        if !self.write_panels::<S>(plan, scale, &mut waiting)? {
+            return Ok(false);
         }
-        drop(buffers);
         let mut rows = Matrix::default();
         let at_a_time = rows_at_a_time(self.cols());
         for first in (0..self.num_nodes()).step_by(at_a_time) {
             waiting.read(first..(first + at_a_time).min(self.num_nodes()), &mut rows)?;
             take(first, &rows)?;
+        }
+        Ok(true)
+    }
+
+    /// All panels to a file, one after the other. Returns whether `S` had room for all entries.
+    fn write_panels<S: PanelEntry>(&self, plan: &PanelPlan, scale: f32, to: &mut PanelFile) -> Result<bool> {
+        let mut buffers = Default::default();
+        for first in (0..self.cols()).step_by(plan.width.max(1)) {
+            let columns = first..(first + plan.width).min(self.cols());
+            to.panel(columns.clone());
+            let mut keep = |_: usize, rows: &Matrix| to.write(rows);
+            if !self.panel::<S>(columns, scale, plan.releases, &mut buffers, &mut keep)? {
+                return Ok(false);
+            }
         }
         Ok(true)
     }
@@ -267,6 +331,37 @@ impl Propagation {
             take(rows.start, &block)
         })?;
         Ok(true)
+    }
+}
+
+/// Rows of some nodes, copied out of all of them as these are handed over in order.
+#[derive(Debug)]
+pub(crate) struct GatheredRows<'a, const L: usize> {
+    /// In ascending order each.
+    nodes: [&'a [u32]; L],
+    pub rows: [Matrix; L],
+}
+
+impl<const L: usize> GatheredRows<'_, L> {
+    pub fn new(nodes: [&[u32]; L], cols: usize) -> GatheredRows<'_, L> {
+        GatheredRows { nodes, rows: nodes.map(|nodes| Matrix::zeros(nodes.len(), cols)) }
+    }
+
+    /// Whether any of these rows is wanted.
+    pub fn wants(&self, rows: Range<usize>) -> bool {
+        let first = |nodes: &&[u32]| nodes.get(nodes.partition_point(|&node| (node as usize) < rows.start)).copied();
+        self.nodes.iter().filter_map(first).any(|node| (node as usize) < rows.end)
+    }
+
+    /// Consecutive rows, from `first` on.
+    pub fn take(&mut self, first: usize, rows: &Matrix) {
+        for (nodes, gathered) in self.nodes.iter().zip(&mut self.rows) {
+            let start = nodes.partition_point(|&node| (node as usize) < first);
+            let here = nodes[start..].iter().take_while(|&&node| (node as usize) < first + rows.rows());
+            for (place, &node) in (start..).zip(here) {
+                gathered.row_mut(place).copy_from_slice(rows.row(node as usize - first));
+            }
+        }
     }
 }
 
@@ -356,6 +451,41 @@ mod tests {
         };
         propagation.for_each_rows(&plan, &mut take).unwrap();
         Matrix::from_data(propagation.num_nodes(), propagation.cols(), data)
+    }
+
+    #[test]
+    fn features_are_propagated_as_they_are_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let graph: Arc<Graph> = weighted().into();
+        let rows: Vec<Vec<(u32, f32)>> = (0..3_001)
+            .map(|row| (0..50u32).filter(|column| (row + column) % 7 == 0).map(|column| (column, row as f32)).collect())
+            .collect();
+        let sparse = Arc::new(SparseMatrix::from_rows(&rows, 50));
+        let dense = Matrix::from_fn(3_001, 50, |row, column| match (row + column) % 7 {
+            0 => row as f32,
+            _ => 0.0,
+        });
+        let weight = Matrix::from_fn(50, 20, |row, column| ((row * column) % 11) as f32 - 0.3);
+        let product = Matrix::from_fn(3_001, 20, |row, column| {
+            sparse.row(row).fold(0.0, |sum, (at, value)| sum + value * weight.row(at as usize)[column])
+        });
+        let operator = Operator::symmetric(graph);
+        for (source, x) in [
+            (PanelSource::Dense(dense.clone().into()), &dense),
+            (PanelSource::Sparse(sparse.clone()), &dense),
+            (PanelSource::Product(sparse.clone(), weight.into()), &product),
+        ] {
+            let expected = operator.propagate_stored(x, 2, Storage::Single);
+            let (operator, storage) = (operator.clone(), Storage::Single);
+            let propagation = Propagation { operator, hops: 2, storage, source, addresses: None };
+            for width in [64, 16, 6] {
+                assert_eq!(in_panels(&propagation, width, false, folder.path()), expected);
+                let plan = PanelPlan { width, releases: false, folder: folder.path().to_path_buf() };
+                let (mut file, mut rows) = (propagation.in_file(&plan).unwrap(), Matrix::default());
+                file.read(7..2_000, &mut rows).unwrap();
+                assert_eq!(rows.data(), &expected.data()[7 * x.cols()..2_000 * x.cols()]);
+            }
+        }
     }
 
     #[test]

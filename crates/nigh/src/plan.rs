@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use crate::panels::PanelPlan;
 use crate::seeds::{Purpose, Seeds};
 use serde::Serialize;
+use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ pub struct Workload {
     pub id_bytes: usize,
     /// Bytes of the features of nodes in memory.
     pub feature_bytes: usize,
+    /// Columns of what is propagated beside `E`: the features, the constant in their place, or what they are mapped to; 0 for none.
+    pub feature_columns: usize,
     /// `d`.
     pub signal_dim: usize,
     /// Columns of `H`.
@@ -34,6 +37,17 @@ pub struct Workload {
     pub hops: usize,
     /// How rows are stored between hops.
     pub storage: Storage,
+}
+
+/// What decides how much training on sampled pairs takes, beside the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampledWorkload {
+    /// Positive pairs of all epochs.
+    pub positives: usize,
+    /// Negative pairs for each of them.
+    pub negatives_per_positive: usize,
+    /// Pairs of validation and test, positive and negative.
+    pub evaluated: usize,
 }
 
 /// How `Ã^K E` is computed.
@@ -68,7 +82,7 @@ pub struct PartSize {
     pub bytes: usize,
 }
 
-/// What a propagation takes, and how it is done.
+/// What a propagation takes, or a training on sampled pairs, and how it is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PropagationEstimate {
     /// How.
@@ -99,6 +113,7 @@ impl Workload {
             mapped: graph.is_mapped(),
             id_bytes: 0,
             feature_bytes: 0,
+            feature_columns: 0,
             signal_dim,
             width: signal_dim,
             hops,
@@ -122,10 +137,19 @@ impl Workload {
 
     /// How `Ã^K E` is computed within this memory, or the least that would be enough.
     pub fn propagation(&self, memory: Option<Memory>) -> std::result::Result<PropagationEstimate, Memory> {
+        self.first_within(memory, |way, width| self.estimate(way, width))
+    }
+
+    /// The best way that fits.
+    fn first_within(
+        &self,
+        memory: Option<Memory>,
+        estimate: impl Fn(Way, usize) -> PropagationEstimate,
+    ) -> std::result::Result<PropagationEstimate, Memory> {
         let candidates = self.candidates();
-        let all = candidates.iter().map(|(way, width)| self.estimate(*way, *width));
+        let all = candidates.iter().map(|(way, width)| estimate(*way, *width));
         match memory {
-            None => Ok(self.estimate(Way::InMemory, self.signal_dim)),
+            None => Ok(estimate(Way::InMemory, self.signal_dim)),
             Some(memory) => match all.clone().find(|estimate| estimate.total() <= memory.bytes()) {
                 Some(estimate) => Ok(estimate),
                 None => Err(Memory::new(all.map(|estimate| estimate.total()).min().unwrap_or(0))),
@@ -157,13 +181,73 @@ impl Workload {
             part("edges (CSR)", edges),
             part("operator", 4 * self.num_nodes),
             part("panels of Ã^K E", self.panel_bytes(panel_width)),
-            part("constant feature", 4 * self.num_nodes),
+            part("features", self.feature_bytes),
             part("ids", self.id_bytes),
             part("buffers", BUFFERS),
         ];
         memory.retain(|part| part.bytes > 0);
-        let waiting = if panel_width < self.signal_dim { 4 * self.num_nodes * self.signal_dim } else { 0 };
-        let mut disk = vec![part("panels that wait", waiting)];
+        let waiting = if panel_width < self.signal_dim { self.signal_dim } else { 0 };
+        let mut disk = vec![
+            part("panels that wait", 4 * self.num_nodes * waiting),
+            part("propagated features", 4 * self.num_nodes * self.feature_columns),
+        ];
+        disk.retain(|part| part.bytes > 0);
+        PropagationEstimate { way, panel_width, memory, disk }
+    }
+
+    /// How a training on sampled pairs is done within this memory, or the least that would be enough.
+    pub fn sampled_training(
+        &self,
+        sampled: &SampledWorkload,
+        memory: Option<Memory>,
+    ) -> std::result::Result<PropagationEstimate, Memory> {
+        self.first_within(memory, |way, width| self.sampled_estimate(sampled, way, width))
+    }
+
+    /// Pairs are drawn, rows are gathered, weights are learnt: what takes the most memory counts.
+    fn sampled_estimate(&self, sampled: &SampledWorkload, way: Way, panel_width: usize) -> PropagationEstimate {
+        let part = |part, bytes| PartSize { part, bytes };
+        let SampledWorkload { positives, negatives_per_positive: ratio, evaluated } = *sampled;
+        // Different ends of so many pairs, if they were drawn evenly; those of edges are fewer.
+        let ends = |pairs: usize| {
+            let (drawn, n) = (2.0 * pairs as f64, self.num_nodes.max(1) as f64);
+            (1.01 * n * (1.0 - (-drawn / n).exp())).min(n).min(drawn) as usize
+        };
+        let nodes = ends(positives * (1 + ratio)) + ends(evaluated);
+        let (rows, pairs) = (4 * nodes * (self.signal_dim + self.feature_columns), positives * (1 + ratio) + evaluated);
+        let (csr, operator) = (self.csr_bytes(), 4 * self.num_nodes);
+        // A graph in memory stays there, beside the one without held-out edges.
+        let (held, streamed) = if self.mapped { (0, STREAMED.min(csr)) } else { (csr, csr) };
+        let edges = if way == Way::OutOfCore { STREAMED.min(csr) } else { csr };
+        let lengths = if self.mapped { 4 * self.num_nodes } else { 0 };
+        let drawing = vec![
+            part("edges (CSR)", held + streamed + lengths),
+            // Numbers of edges and their order, then the edges.
+            part("pairs", (48 * positives).max(8 * positives + 16 * positives * ratio) + 8 * evaluated),
+        ];
+        let gathering = vec![
+            part("edges (CSR)", held + edges),
+            part("operator", operator),
+            part("panels of Ã^K E", self.panel_bytes(panel_width)),
+            part("pairs", 8 * pairs + 4 * nodes),
+            part("gathered rows", rows),
+        ];
+        let learning = vec![
+            part("edges (CSR)", held),
+            part("pairs", 8 * pairs + 8 * nodes),
+            // As they were gathered, and as they are read.
+            part("gathered rows", 2 * rows),
+            part("representations", 4 * ends(evaluated) * self.width),
+        ];
+        let most = [drawing, gathering, learning].into_iter().max_by_key(|parts| total(parts)).expect("three");
+        let kept = [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", BUFFERS)];
+        let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();
+        memory.retain(|part| part.bytes > 0);
+        let widest = self.signal_dim.max(self.feature_columns);
+        let mut disk = vec![
+            part("panels that wait", if panel_width < widest { 4 * self.num_nodes * widest } else { 0 }),
+            part("graph without held-out edges", if self.mapped { csr } else { 0 }),
+        ];
         disk.retain(|part| part.bytes > 0);
         PropagationEstimate { way, panel_width, memory, disk }
     }
@@ -199,6 +283,19 @@ impl Workload {
         parts
     }
 
+    /// What makes a run take less memory.
+    pub fn remedy(&self) -> &'static str {
+        match (self.mapped, self.storage) {
+            (true, Storage::Single) => {
+                "hop storage float16 halves the panels, and fewer pairs or epochs have fewer rows"
+            }
+            (true, Storage::Half) => "fewer pairs or epochs have fewer rows, and a smaller signal-dim shorter ones",
+            (false, _) => {
+                "a graph file (`nigh data convert`) lets edges stay on disk, and hop storage float16 halves the panels"
+            }
+        }
+    }
+
     /// The time that all hops take, given that of one edge and column.
     pub fn propagation_time(&self, per_edge_and_column: Duration) -> Duration {
         let products = 2.0 * self.num_edges as f64 * (self.signal_dim * self.hops) as f64;
@@ -215,6 +312,13 @@ impl PropagationEstimate {
     /// As the propagation takes it; panels wait in `folder`.
     pub fn plan(&self, folder: &Path) -> PanelPlan {
         PanelPlan { width: self.panel_width, releases: self.way == Way::OutOfCore, folder: folder.to_path_buf() }
+    }
+}
+
+impl fmt::Display for PropagationEstimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = Memory::new(self.total());
+        write!(f, "{}, {} columns at a time; about {total} of memory", self.way.describe(), self.panel_width)
     }
 }
 
@@ -254,6 +358,7 @@ mod tests {
             mapped: true,
             id_bytes: 0,
             feature_bytes: 0,
+            feature_columns: 0,
             signal_dim: 32,
             width: 32,
             hops: 2,

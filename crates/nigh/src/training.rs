@@ -1,15 +1,21 @@
 //! The one way to train: data, settings and, if wanted, an architecture, a split, an observer and a checkpoint of your own.
 
-use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::dataset::{Dataset, Sample};
+use crate::display::byte_size;
+use crate::error::{Error, Result};
+use crate::memory::Memory;
 use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
+use crate::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, too_little, total};
+use crate::source::Source;
 use crate::task::Split;
 use crate::train::preset::Preset;
-use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent, class_memory};
+use crate::train::sampled::SampledPlan;
+use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent, Splits, class_memory};
 use crate::trained::Trained;
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
+use std::path::Path;
 
 /// A training that is ready to run.
 ///
@@ -30,6 +36,7 @@ pub struct Training<'d, 'o> {
     observer: Option<&'o mut (dyn Observer + 'o)>,
     checkpoint: Option<Checkpoint>,
     beside: Beside,
+    plan: SampledPlan,
 }
 
 impl<'d> Training<'d, 'static> {
@@ -65,6 +72,7 @@ impl<'d> Training<'d, 'static> {
             observer: None,
             checkpoint: None,
             beside: Beside::default(),
+            plan: SampledPlan::in_memory(),
         })
     }
 }
@@ -77,8 +85,8 @@ impl<'d, 'o> Training<'d, 'o> {
 
     /// Calls `observer` as the training proceeds; it may stop it.
     pub fn observer<'p>(self, observer: &'p mut (dyn Observer + 'p)) -> Training<'d, 'p> {
-        let Training { dataset, config, architecture, split, checkpoint, beside, .. } = self;
-        Training { dataset, config, architecture, split, checkpoint, beside, observer: Some(observer) }
+        let Training { dataset, config, architecture, split, checkpoint, beside, plan, .. } = self;
+        Training { dataset, config, architecture, split, checkpoint, beside, plan, observer: Some(observer) }
     }
 
     /// Writes the state of the training to a file, and resumes from it if it is there.
@@ -91,6 +99,75 @@ impl<'d, 'o> Training<'d, 'o> {
         Training { beside, ..self }
     }
 
+    /// Whether it learns from pairs that are drawn beforehand, which can keep to any memory that [`Training::plan`] finds enough: where
+    /// `pairs-per-epoch` is set, for a model whose message passing comes first and stays the same.
+    pub fn is_sampled(&self) -> bool {
+        self.split.is_none() && self.config.is_sampled(&self.dataset, &self.architecture)
+    }
+
+    /// How a training on sampled pairs is done within this memory. An error if it is too little.
+    pub fn plan(&self, memory: Option<Memory>) -> Result<PropagationEstimate> {
+        let (workload, sampled) = self.workload();
+        let estimate = workload.sampled_training(&sampled, memory);
+        estimate.map_err(|least| too_little(memory.unwrap_or(least), least, workload.remedy()))
+    }
+
+    /// Keeps a training to this memory, with files without names in `folder`: one on sampled pairs by a plan that fits, of any other only
+    /// that it would not fit is found out. An error if it is too little.
+    pub fn within(self, memory: Memory, folder: &Path) -> Result<Training<'d, 'o>> {
+        if self.is_sampled() {
+            let plan = self.plan(Some(memory))?;
+            return Ok(self.planned(&plan, folder));
+        }
+        let needed = self.memory_needed();
+        if total(&needed) <= memory.bytes() { Ok(self) } else { Err(beyond(memory, &needed)) }
+    }
+
+    /// An error if a training that is not on sampled pairs would exceed this memory without any doubt: three times as much was estimated.
+    pub fn check_memory(&self, memory: Memory) -> Result<()> {
+        let needed = self.memory_needed();
+        let edges = needed.iter().find(|part| part.part.starts_with("edges")).map_or(0, |part| part.bytes);
+        if edges + total(&needed) / 3 <= memory.bytes() { Ok(()) } else { Err(beyond(memory, &needed)) }
+    }
+
+    /// What a training of all nodes at once takes, on the largest of the graphs.
+    fn memory_needed(&self) -> Vec<PartSize> {
+        let config = &self.config;
+        let of_graph = |sample: &Sample| {
+            let workload = self.workload_of(sample);
+            let pairs = match (config.task.is_about_pairs(), config.pairs_per_epoch) {
+                (false, _) => 0,
+                (true, 0) => workload.num_edges,
+                (true, pairs) => pairs.min(workload.num_edges),
+            };
+            workload.training(pairs)
+        };
+        self.dataset.samples.iter().map(of_graph).max_by_key(|parts| total(parts)).unwrap_or_default()
+    }
+
+    fn workload(&self) -> (Workload, SampledWorkload) {
+        let sample = &self.dataset.samples[0];
+        (self.workload_of(sample), self.config.sampled_workload(sample.graph.num_edges()))
+    }
+
+    fn workload_of(&self, sample: &Sample) -> Workload {
+        let config = &self.config;
+        let uses_features = self.architecture.uses(Source::Features);
+        Workload {
+            id_bytes: sample.ids.num_bytes(),
+            feature_bytes: sample.features.num_bytes(),
+            feature_columns: if uses_features { sample.features.cols() } else { 0 },
+            width: config.width,
+            storage: config.hop_storage,
+            ..Workload::of_graph(&sample.graph, config.signal_dim, config.hops)
+        }
+    }
+
+    /// As this plan says. The graph without held-out edges and panels that wait are in files without names in `folder`.
+    pub fn planned(self, plan: &PropagationEstimate, folder: &Path) -> Training<'d, 'o> {
+        Training { plan: SampledPlan::of(plan, folder), ..self }
+    }
+
     /// Every setting, with all choices made.
     pub fn config(&self) -> &Resolved {
         &self.config
@@ -99,19 +176,38 @@ impl<'d, 'o> Training<'d, 'o> {
     /// Trains, and keeps the model of the best repeat. Within [`threads::run`](crate::threads::run) it can be interrupted; what a
     /// checkpoint has then stays.
     pub fn run(self) -> Result<Trained> {
-        let Training { dataset, config, architecture, split, observer, checkpoint, beside } = self;
-        let split = split.as_ref();
-        let job = Job { dataset: &dataset, config: &config, architecture: &architecture, split, beside };
+        let is_sampled = self.is_sampled();
+        let Training { dataset, config, architecture, split, observer, checkpoint, beside, plan } = self;
+        let splits = match &split {
+            Some(split) => Splits::Given(split),
+            None if is_sampled => Splits::Sampled(&plan),
+            None => Splits::Drawn,
+        };
+        let dimensions = Dimensions::of(&dataset);
+        let dataset_of = Some(&*dataset);
+        let job = Job { dataset: dataset_of, dimensions, config: &config, architecture: &architecture, splits, beside };
         let mut silent = Silent;
         let outcome = catch(|| train::fit(&job, observer.unwrap_or(&mut silent), checkpoint.as_ref()))??;
         Ok(Trained::new(&dataset, config, outcome))
     }
 }
 
+/// A training that does not fit, with its parts and what would.
+fn beyond(memory: Memory, needed: &[PartSize]) -> Error {
+    let parts: Vec<String> =
+        needed.iter().map(|part| format!("{} {}", part.part, byte_size(part.bytes as u64))).collect();
+    let remedy = format!(
+        "{}; smp-linear with pairs-per-epoch learns from a sample of the edges, within any memory if they are in a graph file \
+         (`nigh data convert`), and a smaller signal-dim or width needs less",
+        parts.join(", ")
+    );
+    too_little(memory, Memory::new(total(needed)), &remedy)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Features, FixedPairs, FixedSplit, Sample};
+    use crate::dataset::{Features, FixedPairs, FixedSplit};
     use crate::linalg::Matrix;
     use crate::task::{EvaluationNegatives, SplitChoice, Task};
     use crate::train::NodeFeatures;

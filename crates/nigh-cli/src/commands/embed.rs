@@ -1,6 +1,6 @@
 //! `nigh embed`: a vector per node.
 
-use super::propagate::{described, folder_of};
+use super::propagate::folder_of;
 use super::{check_writable, create_parents, load, print_notes};
 use crate::cli::Embed;
 use crate::progress::Activity;
@@ -34,7 +34,7 @@ pub fn run(options: &Embed, quiet: bool) -> Result<()> {
 fn within(trained: &Trained, dataset: &Dataset, options: &Embed, memory: Memory, quiet: bool) -> Result<()> {
     let embedding = trained.embed_within(dataset, memory)?;
     print_notes(&embedding.notes, quiet);
-    print_notes(&[described(embedding.estimate())], quiet);
+    print_notes(&[embedding.estimate().to_string()], quiet);
     create_parents(&options.out)?;
     let working = Activity::uncounted(format!("embedding {}", dataset.name), quiet);
     let (rows, cols) = (embedding.ids.len(), embedding.cols());

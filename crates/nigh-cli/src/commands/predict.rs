@@ -1,5 +1,6 @@
 //! `nigh predict`: scores of pairs, links of a node, classes of nodes.
 
+use super::propagate::working_folder;
 use super::{WrongUsage, check_writable, create_parents, load, print, print_data, print_notes};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
@@ -7,9 +8,10 @@ use nigh::dataset::{Ids, Pairs, read_pairs};
 use nigh::formats::records::{RecordColumn, Records, is_parquet};
 use nigh::plan::{Workload, too_little, total};
 use nigh::report::aligned_table::AlignedTable;
-use nigh::trained::{Classified, Inference, LabelledNode, Link};
+use nigh::trained::{Classified, Inference, LabelledNode, Link, StreamedEmbedding};
 use nigh::{Dataset, Error, Memory, Sample, Trained};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     let trained = Trained::load(&options.model)?;
@@ -36,7 +38,10 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     }
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
-    check_memory(&trained, &dataset, options.memory)?;
+    let streams = task.is_about_pairs() && trained.can_embed_within() && dataset.samples.len() == 1;
+    if !streams {
+        check_memory(&trained, &dataset, options.memory)?;
+    }
     let records = match (&options.pairs, &options.node) {
         (None, None) if trained.summary.multi_label => label_sets(&trained, &dataset, quiet)?,
         (None, None) => classes(&trained, &dataset, quiet)?,
@@ -44,7 +49,7 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
         (None, Some(name)) => {
             let inference = infer(&trained, &dataset, options, quiet)?;
             let links = links(&inference, name, options)?;
-            let ids = &inference.sample.ids;
+            let ids = inference.ids();
             if options.out.is_none() {
                 return print(&links_table(&links, ids, &decoder, options.include_existing));
             }
@@ -83,7 +88,36 @@ fn check_memory(trained: &Trained, dataset: &Dataset, memory: Option<Memory>) ->
     }
 }
 
-fn infer<'a>(trained: &'a Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Inference<'a>> {
+/// A model applied to a graph: to all of its nodes, or within a limit of memory to those that are asked about.
+enum Applied<'a> {
+    Whole(Box<Inference<'a>>),
+    Within(Box<StreamedEmbedding<'a>>, PathBuf),
+}
+
+impl Applied<'_> {
+    fn ids(&self) -> &Arc<Ids> {
+        match self {
+            Applied::Whole(inference) => &inference.sample.ids,
+            Applied::Within(streamed, _) => &streamed.ids,
+        }
+    }
+
+    fn scores(&self, pairs: &[[u32; 2]]) -> nigh::Result<Vec<f32>> {
+        match self {
+            Applied::Whole(inference) => inference.scores(pairs),
+            Applied::Within(streamed, folder) => streamed.scores(pairs, folder),
+        }
+    }
+
+    fn links(&self, node: u32, top: usize, existing: bool) -> nigh::Result<Vec<Link>> {
+        match self {
+            Applied::Whole(inference) => inference.links(node, top, existing),
+            Applied::Within(streamed, folder) => streamed.links(node, top, existing, folder),
+        }
+    }
+}
+
+fn infer<'a>(trained: &'a Trained, dataset: &Dataset, options: &Predict, quiet: bool) -> Result<Applied<'a>> {
     let names: Vec<String> = (0..dataset.samples.len()).map(|number| dataset.graph_name(number)).collect();
     let number = match (&options.in_graph, &names[..]) {
         (None, [_]) => 0,
@@ -96,13 +130,19 @@ fn infer<'a>(trained: &'a Trained, dataset: &Dataset, options: &Predict, quiet: 
             names.iter().position(|known| known == name).ok_or_else(unknown)?
         }
     };
+    if let Some(memory) = options.memory.filter(|_| names.len() == 1 && trained.can_embed_within()) {
+        let streamed = trained.embed_within(dataset, memory)?;
+        print_notes(&streamed.notes, quiet);
+        print_notes(&[streamed.estimate().to_string()], quiet);
+        return Ok(Applied::Within(streamed.into(), working_folder(options.out.as_deref())));
+    }
     let inference = trained.apply_to_graph(dataset, number)?;
     print_notes(&inference.notes, quiet);
-    Ok(inference)
+    Ok(Applied::Whole(inference.into()))
 }
 
-fn pairs(inference: &Inference<'_>, path: &Path, quiet: bool) -> Result<Records> {
-    let ids = inference.sample.ids.clone();
+fn pairs(inference: &Applied<'_>, path: &Path, quiet: bool) -> Result<Records> {
+    let ids = inference.ids();
     let numbers = ids.lookup();
     let Pairs { pairs: read, notes } = read_pairs(path, |name| numbers.find(name).is_some())?;
     print_notes(&notes, quiet);
@@ -124,8 +164,8 @@ fn id_column<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> RecordColumn 
     (&Ids::from_names(names)).into()
 }
 
-fn links(inference: &Inference<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
-    let ids = inference.sample.ids.clone();
+fn links(inference: &Applied<'_>, name: &str, options: &Predict) -> Result<Vec<Link>> {
+    let ids = inference.ids();
     let node = ids.lookup().find(name).ok_or_else(|| {
         let known: Vec<String> = ids.iter().map(String::from).collect();
         let nearest = nigh::nearest(name, &known).map(|near| format!("; did you mean `{near}`?"));

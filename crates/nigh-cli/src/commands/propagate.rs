@@ -9,7 +9,7 @@ use nigh::panels::{PanelSource, Propagation};
 use nigh::plan::{PropagationEstimate, Workload, too_little};
 use nigh::trained::RowWriter;
 use nigh::{Error, Memory, Operator, Purpose, Seeds, SignalScale};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub fn run(options: &Propagate, quiet: bool) -> Result<()> {
     let PropagationOptions { signal_dim: dim, hops, hop_storage: storage, memory } = options.of;
@@ -23,7 +23,7 @@ pub fn run(options: &Propagate, quiet: bool) -> Result<()> {
     let graph = &sample.graph;
     let workload = Workload { storage, id_bytes: sample.ids.num_bytes(), ..Workload::of_graph(graph, dim, hops) };
     let estimate = within(&workload, memory)?;
-    print_notes(&[described(&estimate)], quiet || memory.is_none());
+    print_notes(&[estimate.to_string()], quiet || memory.is_none());
     let stream = Seeds::new(options.seed).stream(Purpose::Signal, &[0]);
     let factor = SignalScale::InverseSqrt.factor(dim);
     let source = PanelSource::Signal { signal: options.signal, stream, dim, factor };
@@ -36,10 +36,21 @@ pub fn run(options: &Propagate, quiet: bool) -> Result<()> {
     let files = writer.finish()?;
     drop(working);
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    let peak =
-        Peak::so_far().bytes().map_or(String::new(), |peak| format!("; peak memory {}", Memory::new(peak as usize)));
-    print_notes(&[format!("{} nodes, {dim} numbers each: {}{peak}", graph.num_nodes(), files.join(", "))], quiet);
+    let written = format!("{} nodes, {dim} numbers each: {}", graph.num_nodes(), files.join(", "));
+    print_notes(&[format!("{written}; {}", peak())], quiet);
     Ok(())
+}
+
+/// What the process took at most.
+pub fn peak() -> String {
+    let bytes = Peak::so_far().bytes();
+    bytes.map_or("peak memory unknown".into(), |peak| format!("peak memory {}", Memory::new(peak as usize)))
+}
+
+/// Where files without names are: beside the output, or where others are.
+pub fn working_folder(out: Option<&Path>) -> PathBuf {
+    let above = out.map(|out| folder_of(out).ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new(".")));
+    above.map_or_else(std::env::temp_dir, Path::to_path_buf)
 }
 
 /// The folder of a file.
@@ -65,9 +76,4 @@ pub fn within(workload: &Workload, memory: Option<Memory>) -> Result<Propagation
         }
     };
     workload.propagation(memory).map_err(|least| too_little(memory.unwrap_or(least), least, remedy).into())
-}
-
-pub fn described(estimate: &PropagationEstimate) -> String {
-    let total = Memory::new(estimate.total());
-    format!("{}, {} columns at a time; about {total} of memory", estimate.way.describe(), estimate.panel_width)
 }

@@ -1,22 +1,23 @@
 //! `nigh train`: split, build, train, report, save.
 
+use super::propagate::{peak, working_folder};
 use super::{load, new_folder, note_on_settings, print, print_json, print_notes};
 use crate::cli::Train;
 use crate::progress::TrainingBar;
 use crate::settings::{Settings, split_folder};
 use anyhow::{Result, anyhow};
 use nigh::dataset::FixedSplit;
-use nigh::display::{byte_size, percent, pluralize};
+use nigh::display::{percent, pluralize};
 use nigh::experiment::Peak;
 use nigh::model::PairSource;
-use nigh::plan::{Workload, too_little, total};
+use nigh::plan::Way;
 use nigh::report::aligned_table::AlignedTable;
 use nigh::threads::MAX_THREADS;
 use nigh::train::mean_and_std;
 use nigh::trained::{BaselineSummary, MetricSummary};
 use nigh::{
-    Checkpoint, Config, Dataset, Decoder, Error, Memory, Metric, Proximities, Reconstruction, Resolved, Sample,
-    Trained, Training,
+    Checkpoint, Config, Dataset, Decoder, Error, Memory, Metric, Proximities, Reconstruction, Resolved, Trained,
+    Training,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ pub fn run(options: &Train, quiet: bool) -> Result<()> {
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     let dataset = settings.with_split(&settings.config, load(&options.data, quiet)?)?;
     let training = Training::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error))?;
-    check_memory(&dataset, training.config(), options.memory)?;
+    let training = within(training, options, quiet)?;
     let chosen = settings.config.chosen_model();
     if let Some(reason) = chosen.reason {
         print_notes(&[format!("model {}: {reason}; `--model` takes another", chosen.name)], quiet);
@@ -92,37 +93,30 @@ pub fn run(options: &Train, quiet: bool) -> Result<()> {
     show(options, &dataset, &trained, &unused, out.as_deref(), quiet)
 }
 
-/// Refuses a training that would not fit, with what it takes.
-fn check_memory(dataset: &Dataset, config: &Resolved, memory: Option<Memory>) -> Result<()> {
-    let Some(limit) = memory.or_else(Memory::available) else { return Ok(()) };
-    let graph = |sample: &Sample| Workload {
-        id_bytes: sample.ids.num_bytes(),
-        feature_bytes: sample.features.num_bytes(),
-        width: config.width,
-        storage: config.hop_storage,
-        ..Workload::of_graph(&sample.graph, config.signal_dim, config.hops)
-    };
-    let Some(largest) = dataset.samples.iter().map(graph).max_by_key(|workload| workload.num_edges) else {
-        return Ok(());
-    };
-    let pairs = match (config.task.is_about_pairs(), config.pairs_per_epoch) {
-        (false, _) => 0,
-        (true, 0) => largest.num_edges,
-        (true, pairs) => pairs.min(largest.num_edges),
-    };
-    let parts = largest.training(pairs);
-    // What the user did not ask for is refused only where it is beyond doubt.
-    let needed = if memory.is_some() { total(&parts) } else { largest.csr_bytes() + total(&parts) / 3 };
-    if needed <= limit.bytes() {
-        return Ok(());
+/// A training that keeps to the limit, or to what is free.
+fn within<'d>(training: Training<'d, 'static>, options: &Train, quiet: bool) -> Result<Training<'d, 'static>> {
+    let folder = working_folder(options.out.as_deref());
+    match (options.memory, Memory::available()) {
+        (Some(limit), _) => {
+            if training.is_sampled() {
+                print_notes(&[training.plan(Some(limit))?.to_string()], quiet);
+            }
+            Ok(training.within(limit, &folder)?)
+        }
+        (None, Some(free)) if training.is_sampled() => {
+            let plan = training.plan(Some(free))?;
+            if plan.way == Way::InMemory {
+                return Ok(training);
+            }
+            print_notes(&[plan.to_string()], quiet);
+            Ok(training.planned(&plan, &folder))
+        }
+        (None, Some(free)) => {
+            training.check_memory(free)?;
+            Ok(training)
+        }
+        (None, None) => Ok(training),
     }
-    let parts: Vec<String> =
-        parts.iter().map(|part| format!("{} {}", part.part, byte_size(part.bytes as u64))).collect();
-    let remedy = format!(
-        "{}; --pairs-per-epoch and a smaller --signal-dim or --width need less, and `nigh propagate` needs no training",
-        parts.join(", ")
-    );
-    Err(too_little(limit, Memory::new(total(&largest.training(pairs))), &remedy).into())
 }
 
 fn show(
@@ -134,6 +128,7 @@ fn show(
     quiet: bool,
 ) -> Result<()> {
     print_notes(trained.summary.note_on_hits(trained.config.metric).as_slice(), quiet);
+    print_notes(&[peak()], quiet || options.memory.is_none());
     match options.json {
         true => print_json(&json(trained, unused, out)),
         false => print(&text(dataset, trained)),

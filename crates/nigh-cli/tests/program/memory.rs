@@ -44,6 +44,67 @@ fn every_plan_has_the_same_bytes_and_keeps_to_its_memory() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_training_on_sampled_pairs_keeps_to_its_memory_and_learns_the_same() {
+    let folder = TestFolder::new();
+    folder.nigh("data convert ppa-sized -q --out graph.nigh").ok();
+    let train = "train graph.nigh --model smp-linear --signal-dim 64 --pairs-per-epoch 2000 --epochs 6 --repeats 1";
+    let mut expected = None;
+    for (limit, way) in [
+        (900_000_000.0, "in memory, 64 columns"),
+        (720_000_000.0, "in panels of columns, edges in memory"),
+        (600_000_000.0, "out of core"),
+        (510_000_000.0, "out of core"),
+    ] {
+        let answer = folder.nigh(&format!("{train} --out model --memory {limit}"));
+        assert!(answer.code == Some(0) && answer.stderr.contains(way), "{limit}: {}", answer.stderr);
+        let peak = peak(&answer.stderr);
+        assert!(peak <= 1.1 * limit, "{way}: {peak} of {limit}");
+        let files = std::fs::read_dir(folder.path("model")).unwrap().map(|file| file.unwrap().path());
+        let mut files: Vec<_> = files.map(|file| (file.clone(), std::fs::read(&file).unwrap())).collect();
+        files.sort();
+        assert!(*expected.get_or_insert_with(|| files.clone()) == files, "{way}: other bytes");
+        std::fs::remove_dir_all(folder.path("model")).unwrap();
+    }
+    assert_eq!(std::fs::read_dir(folder.path(".")).unwrap().count(), 1, "nothing but the graph file stays");
+    folder.refuses(&format!("{train} --memory 300MB"), 2, &["`memory` is", "at least", "float16", "fewer pairs"]);
+    folder.refuses(
+        "train graph.nigh --model smp-linear --memory 300MB",
+        2,
+        &["this run takes", "pairs-per-epoch", "nigh data convert"],
+    );
+    let found =
+        folder.nigh("estimate graph.nigh --signal-dim 64 --pairs-per-epoch 2000 --epochs 6 --memory 900MB --json");
+    let sampled = &found.json()["training_on_sampled_pairs"];
+    assert_eq!((&sampled["way"], &sampled["fits"]), (&"in-memory".into(), &true.into()));
+    let parts = sampled["memory"].as_array().unwrap();
+    assert!(["pairs", "gathered rows"].iter().all(|name| parts.iter().any(|part| part["part"] == *name)), "{parts:?}");
+}
+
+#[test]
+fn scores_and_links_within_a_limit_are_those_without() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
+    folder.nigh("data convert edges.txt -q --out graph.nigh").ok();
+    let text = graphs::edges();
+    let node = text.split([' ', ',', '\t', '\n']).next().unwrap();
+    for settings in ["--model smp-linear", "--model smp-mlp --decoder hadamard-mlp"] {
+        folder.nigh(&format!("train edges.txt {settings} {TRAIN}")).ok();
+        let links = format!("--node {node} --top 5");
+        for asked in ["--pairs edges.txt", &links, &format!("{links} --include-existing")] {
+            let expected = folder.nigh(&format!("predict model edges.txt -q {asked}")).ok();
+            for graph in ["edges.txt", "graph.nigh"] {
+                let found = folder.nigh(&format!("predict model {graph} {asked} --memory 1GiB"));
+                assert!(found.stderr.contains("columns at a time"), "{}", found.stderr);
+                assert_eq!(found.ok(), expected, "{settings} {asked} {graph}");
+            }
+        }
+        folder.refuses("predict model edges.txt --pairs edges.txt --memory 1MiB", 2, &["this run takes"]);
+        folder.refuses("predict model edges.txt --node nobody --memory 1GiB", 1, &["`nobody` is not in the graph"]);
+        std::fs::remove_dir_all(folder.path("model")).unwrap();
+    }
+}
+
+#[test]
 fn vectors_within_a_limit_are_those_without() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     folder.nigh("data convert edges.txt -q --out graph.nigh").ok();
@@ -110,7 +171,7 @@ fn what_a_run_takes_is_told_before_it_is_started() {
 #[test]
 fn a_training_that_would_not_fit_is_refused_with_what_it_takes() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
-    folder.refuses("train edges.txt --memory 1MiB", 2, &["this run takes", "buffers", "--pairs-per-epoch"]);
+    folder.refuses("train edges.txt --memory 1MiB", 2, &["this run takes", "buffers", "pairs-per-epoch"]);
     folder.refuses("train edges.txt --memory lots", 2, &["such as 8GiB"]);
     let result =
         folder.nigh("train edges.txt --memory 1GiB --model smp-linear --epochs 5 --repeats 1 --json -q").json();

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import data
 from ._errors import FileError, InputError, NighError, Note
+from ._estimate import Estimate, estimate
 from ._experiments import Table, certify, compare, models, report, reproduce, settings
 from ._graph import Graph
 from ._model import Embedding, Links, Model, load, train
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Embedder",
     "Embedding",
+    "Estimate",
     "FileError",
     "Graph",
     "InputError",
@@ -44,6 +46,7 @@ __all__ = [
     "certify",
     "compare",
     "data",
+    "estimate",
     "load",
     "models",
     "report",

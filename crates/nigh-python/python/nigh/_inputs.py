@@ -41,6 +41,11 @@ def threads(value: Any) -> int | None:
     return None if value is None else count(value, "threads")
 
 
+def memory(value: Any) -> str | None:
+    """A limit such as ``"8GiB"``, or bytes."""
+    return value if value is None or isinstance(value, str) else str(count(value, "memory"))
+
+
 # Ids ------------------------------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,7 @@ def train(
     progress: bool = True,
     callback: Callable[[Progress], Any] | None = None,
     threads: int | None = None,
+    memory: int | str | None = None,
     **settings: Any,
 ) -> Model:
     """Trains a model.
@@ -50,6 +51,10 @@ def train(
         an exception that it raises ends the call.
     threads : int, optional
         By default one per core. The result is the same, to the last bit, on any number.
+    memory : str or int, optional
+        A limit such as ``"8GiB"``, or bytes. With ``pairs_per_epoch`` and a model such as ``smp-linear`` the training keeps to it, by
+        panels of columns and, if the graph is a graph file, edges on disk; any other training that would take more is refused. The result is
+        the same, to the last bit, under any limit.
     **settings
         Every setting of the program (`settings`), with ``_`` for ``-``: ``repeats=5``, ``epochs=...``, ``seed=1``, ...
 
@@ -78,6 +83,7 @@ def train(
             watch if watch.listens else None,
             callback is not None,
             _inputs.threads(threads),
+            _inputs.memory(memory),
         )
     if unused:
         has = "has" if len(unused) == 1 else "have"
@@ -256,6 +262,35 @@ class Model:
         embedding, notes = self._native.embed(self._graph(graph)._native, _inputs.threads(threads))
         note(notes)
         return Embedding(embedding)
+
+    def embed_to(
+        self,
+        path: str | os.PathLike[str],
+        graph: Any = None,
+        *,
+        memory: int | str | None = None,
+        threads: int | None = None,
+    ) -> list[Path]:
+        """Writes the vectors of `embed` row by row, without holding them, for graphs beyond memory.
+
+        Of models whose message passing is Ã^K E, such as ``smp-linear``.
+
+        Parameters
+        ----------
+        path : path
+            ``.npy`` (ids beside it) or ``.parquet``.
+        memory : str or int, optional
+            A limit such as ``"8GiB"``, or bytes. The vectors are the same under any.
+
+        Returns
+        -------
+        list of Path
+            Every file that was written.
+        """
+        used = self._graph(graph)._native
+        written, notes = self._native.embed_to(used, os.fspath(path), _inputs.memory(memory), _inputs.threads(threads))
+        note(notes)
+        return [Path(path) for path in written]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes a new folder, the same that the program writes; `load` and ``nigh predict`` read it."""

@@ -26,6 +26,7 @@ __all__ = [
     "certify",
     "compare",
     "datasets",
+    "estimate",
     "fetch",
     "fit_nodes",
     "fit_pairs",
@@ -114,6 +115,9 @@ class Model:
     ) -> tuple[_Ids, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[str]]: ...
     def probabilities(self, graph: Graph, threads: int | None) -> tuple[npt.NDArray[np.float32], list[str]]: ...
     def embed(self, graph: Graph, threads: int | None) -> tuple[Embedding, list[str]]: ...
+    def embed_to(
+        self, graph: Graph, path: _Path, memory: str | None, threads: int | None
+    ) -> tuple[list[Path], list[str]]: ...
 
 @final
 class Embedding:
@@ -134,7 +138,20 @@ def train(
     watch: _Watch | None,
     each: bool,
     threads: int | None,
+    memory: str | None = None,
 ) -> tuple[Model, list[str]]: ...
+def estimate(
+    graph: Graph | None,
+    name: str | None,
+    counts: tuple[int, int],
+    signal_dim: int,
+    hops: int,
+    hop_storage: str,
+    width: int,
+    epochs: int,
+    pairs_per_epoch: int,
+    memory: str | None,
+) -> tuple[str, str]: ...
 def compare(
     graph: Graph,
     models: Sequence[str],

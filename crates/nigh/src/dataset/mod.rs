@@ -27,6 +27,7 @@ pub use own::{
     NodeColumns, Pairs, WeightColumn, read_pairs,
 };
 pub use stored::{GraphStore, Stored};
+pub(crate) use stored::{mapped_without, store_without};
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};

@@ -1,8 +1,9 @@
 //! Linear message passing: `Ã^K X`, with or without a map behind it.
 
-use super::{Encoder, Input, Scope};
+use super::{Encoder, Input, Scope, is_cheaper_dense};
+use crate::graph::Graph;
+use crate::linalg::SparseMatrix;
 use crate::linalg::half::Storage;
-use crate::ops::propagate::Propagate;
 use crate::tape::{InitScheme, Var};
 
 /// `Ã^K X`: nothing to learn. What the signal goes through in the linear instance (Eq. 7).
@@ -25,8 +26,7 @@ impl Encoder for Propagated {
 
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let x = scope.dense(&input);
-        let propagate = Propagate::new(scope.operator.clone(), self.hops).stored(self.storage);
-        scope.tape.push(propagate, &[x])
+        scope.propagated(x, self.hops, self.storage)
     }
 
     fn learns(&self, _: bool) -> bool {
@@ -50,6 +50,10 @@ impl Encoder for Linear {
 
     fn hops_first(&self) -> Option<(usize, Storage)> {
         Some((self.hops, self.storage))
+    }
+
+    fn maps_first(&self, graph: &Graph, features: &SparseMatrix) -> Option<&'static str> {
+        (!is_cheaper_dense(graph, features, self.hops)).then_some("linear/weight")
     }
 
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {

@@ -1,13 +1,14 @@
 //! Representations of graphs beyond memory: computed panel by panel, written row by row.
 
-use super::Trained;
+use super::{Link, Trained};
 use crate::dataset::{Dataset, Features, Ids};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Operator};
+use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::memory::Memory;
+use crate::model::decoder::PairDecoder;
 use crate::model::{Model, View};
-use crate::panels::{PanelSource, Propagation};
+use crate::panels::{PanelFile, PanelSource, Propagation, rows_at_a_time};
 use crate::plan::{PropagationEstimate, Workload, too_little};
 use crate::source::Source;
 use nigh_formats::atomic::{self, PartialFile};
@@ -160,10 +161,14 @@ fn columns<'a>(
 /// A model and a graph beyond memory, of whose nodes it computes the representations.
 #[derive(Debug)]
 pub struct StreamedEmbedding<'a> {
-    model: &'a Model,
-    /// Whether the constant feature is a branch as well.
-    uses_features: bool,
+    trained: &'a Trained,
     signal: Propagation,
+    /// The features, if they are a branch as well.
+    features: Option<Propagation>,
+    /// Whether these are multiplied already when they are propagated.
+    maps_first: bool,
+    memory: Memory,
+    workload: Workload,
     estimate: PropagationEstimate,
     draw: u64,
     /// The names of the rows.
@@ -173,31 +178,45 @@ pub struct StreamedEmbedding<'a> {
 }
 
 impl Trained {
-    /// As `embed`, within a limit of memory and row by row. Of models all of whose message passing is `Ã^K E` and `Ã^K 1`, such as
-    /// `smp-linear` of a graph without features.
+    /// Whether [`Trained::embed_within`] can use this model: all of its message passing has to be `Ã^K E` and `Ã^K F`.
+    pub fn can_embed_within(&self) -> bool {
+        self.model.architecture().propagated_signal().is_some()
+    }
+
+    /// As `embed`, within a limit of memory and row by row. Of models all of whose message passing is `Ã^K E` and `Ã^K F`, such as
+    /// `smp-linear`. Features are in memory.
     pub fn embed_within<'a>(&'a self, dataset: &Dataset, memory: Memory) -> Result<StreamedEmbedding<'a>> {
         let [_] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
         let (aligned, mut notes) = self.align(dataset)?;
         let sample = &aligned.samples[0];
-        let Some((hops, storage)) = self.model.propagated_signal() else {
+        let Some((hops, storage)) = self.model.architecture().propagated_signal() else {
             let problem = "needs a model whose message passing is Ã^K E alone, such as smp-linear or smp-signal";
             return Err(Error::setting("memory", memory, problem));
         };
+        let (graph, n) = (&sample.graph, sample.graph.num_nodes());
+        let given = if self.config.task.uses_features() { sample.features.clone() } else { Features::Constant(n) };
         let uses_features = self.model.architecture().uses(Source::Features);
-        if uses_features && self.config.task.uses_features() && !matches!(sample.features, Features::Constant(_)) {
-            return Err(Error::setting("memory", memory, "features of nodes have to be in memory; leave it out"));
-        }
-        let workload = Workload::of_graph(&sample.graph, self.model.shape().signal_dim, hops);
-        let workload = Workload { id_bytes: sample.ids.num_bytes(), storage, ..workload };
-        let estimate = workload.propagation(Some(memory)).map_err(|least| too_little(memory, least, REMEDY))?;
+        let source = uses_features.then(|| self.model.feature_source(graph, &given));
+        let workload = Workload {
+            id_bytes: sample.ids.num_bytes(),
+            feature_bytes: sample.features.num_bytes(),
+            feature_columns: source.as_ref().map_or(0, |source| source.cols()),
+            storage,
+            ..Workload::of_graph(graph, self.model.shape().signal_dim, hops)
+        };
+        let estimate =
+            workload.propagation(Some(memory)).map_err(|least| too_little(memory, least, workload.remedy()))?;
         notes.extend(self.note_on_graph(&aligned));
         let draw = self.run().best_epoch as u64;
-        let operator = Operator::symmetric(sample.graph.clone());
-        let (source, addresses) = (self.model.panel_source(draw), sample.addresses.clone());
+        let signal = self.model.signal_propagation(graph.clone(), sample.addresses.clone(), draw);
+        let signal = signal.expect("a model whose message passing comes first");
         Ok(StreamedEmbedding {
-            model: &self.model,
-            uses_features,
-            signal: Propagation { operator, hops, storage, source, addresses },
+            trained: self,
+            memory,
+            workload,
+            features: source.map(|source| Propagation { source, ..signal.clone() }),
+            maps_first: self.model.maps_first(graph, &given).is_some(),
+            signal,
             estimate,
             draw,
             ids: sample.ids.clone(),
@@ -205,10 +224,6 @@ impl Trained {
         })
     }
 }
-
-/// What makes a graph smaller.
-const REMEDY: &str =
-    "a graph file (`nigh data convert`) lets edges stay on disk, and hop storage float16 halves the panels";
 
 impl StreamedEmbedding<'_> {
     /// What it takes, and how it is done.
@@ -218,32 +233,252 @@ impl StreamedEmbedding<'_> {
 
     /// The number of columns of `H`.
     pub fn cols(&self) -> usize {
-        self.model.representation_width()
+        self.trained.model.representation_width()
     }
 
     /// Hands over all rows of `H` in order; panels wait in `folder`.
-    pub fn for_each_rows(self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
+    pub fn for_each_rows(&self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
         let plan = self.estimate.plan(folder);
-        let mut features = Vec::new();
-        if self.uses_features {
-            features.reserve_exact(self.ids.len());
-            let ones = Propagation { source: PanelSource::Ones, ..self.signal.clone() };
-            ones.for_each_rows(&plan, &mut |_, rows| {
-                features.extend_from_slice(rows.data());
-                Ok(())
-            })?;
-        }
+        let mut features = self.features.as_ref().map(|features| features.in_file(&plan)).transpose()?;
+        let at_a_time = rows_at_a_time(self.features.as_ref().map_or(1, Propagation::cols));
         self.signal.for_each_rows(&plan, &mut |first, rows| {
-            let (graph, _) = Graph::from_edges(rows.rows(), &[])?;
-            let nodes = first..first + rows.rows();
-            let constant = if self.uses_features { features[nodes.clone()].to_vec() } else { vec![1.0; nodes.len()] };
-            let constant = Matrix::from_data(nodes.len(), 1, constant);
-            let addresses: Arc<[u32]> = match &self.signal.addresses {
-                Some(addresses) => addresses[nodes].into(),
-                None => (nodes.start as u32..nodes.end as u32).collect(),
-            };
-            let view = View::new(graph, Features::Dense(constant.into()))?.with_addresses(addresses);
-            take(&self.model.represent(&view.with_propagated_signal(rows.clone()), self.draw))
+            for start in (0..rows.rows()).step_by(at_a_time) {
+                let some = start..(start + at_a_time).min(rows.rows());
+                let signal = rows.data()[some.start * rows.cols()..some.end * rows.cols()].to_vec();
+                let signal = Matrix::from_data(some.len(), rows.cols(), signal);
+                let view = self.view(first + some.start, signal, features.as_mut())?;
+                take(&self.trained.model.represent(&view, self.draw))?;
+            }
+            Ok(())
         })
+    }
+
+    /// The score of each pair of nodes, of which only their ends are represented; panels wait in `folder`.
+    pub fn scores(&self, pairs: &[[u32; 2]], folder: &Path) -> Result<Vec<f32>> {
+        let mut nodes: Vec<u32> = pairs.as_flattened().to_vec();
+        nodes.sort_unstable();
+        nodes.dedup();
+        if let Some(&last) = nodes.last().filter(|&&last| last as usize >= self.ids.len()) {
+            return Err(Error::OutOfRange { what: "node", number: last as usize, count: self.ids.len() });
+        }
+        let h = self.rows_of(&nodes, pairs.len(), folder)?;
+        let place = |node: u32| nodes.binary_search(&node).expect("an end of a pair") as u32;
+        let places: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(place)).collect();
+        self.score(&h, &places)
+    }
+
+    /// The most likely links of a node, best first, as [`Inference::links`](super::Inference::links); panels wait in `folder`.
+    pub fn links(&self, node: u32, top: usize, existing: bool, folder: &Path) -> Result<Vec<Link>> {
+        let own = self.rows_of(&[node], 1, folder)?;
+        let graph = self.signal.operator.graph();
+        let (mut links, mut first) = (Vec::new(), 0);
+        self.for_each_rows(folder, |rows| {
+            // Its own row in front of the others.
+            let mut h = Matrix::zeros(rows.rows() + 1, rows.cols());
+            h.row_mut(0).copy_from_slice(own.row(0));
+            h.data_mut()[rows.cols()..].copy_from_slice(rows.data());
+            let others = (first..first + rows.rows() as u32).filter(|&other| other != node);
+            let others: Vec<u32> = others.filter(|&other| existing || !graph.has_edge(node, other)).collect();
+            let pairs: Vec<[u32; 2]> = others.iter().map(|other| [0, other - first + 1]).collect();
+            let scores = self.score(&h, &pairs)?;
+            let link = |(&other, score)| Link { node: other, score, exists: graph.has_edge(node, other) };
+            links.extend(others.iter().zip(scores).map(link));
+            best(&mut links, top);
+            first += rows.rows() as u32;
+            Ok(())
+        })?;
+        Ok(links)
+    }
+
+    fn score(&self, h: &Matrix, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
+        let trained = self.trained;
+        let wrong = || Error::WrongTask { task: trained.config.task.name(), wanted: "scores for pairs" };
+        let mut decoder = PairDecoder::new(&trained.model).ok_or_else(wrong)?;
+        let (graph, _) = Graph::from_edges(h.rows(), &[])?;
+        let view = View::new(graph, Features::Constant(h.rows()))?;
+        Ok(decoder.scores(&trained.model, &view, h, pairs).to_vec())
+    }
+
+    /// `H` of these nodes alone, which ascend, beside so many pairs.
+    fn rows_of(&self, nodes: &[u32], num_pairs: usize, folder: &Path) -> Result<Matrix> {
+        let columns = 2 * (self.workload.signal_dim + self.workload.feature_columns) + 3 * self.cols();
+        let reserved = 24 * num_pairs + 4 * nodes.len() * columns;
+        let left = Memory::new(self.memory.bytes().saturating_sub(reserved));
+        let plan = self.workload.propagation(Some(left)).map_err(|least| {
+            too_little(self.memory, Memory::new(least.bytes() + reserved), "fewer pairs have fewer rows")
+        })?;
+        let plan = plan.plan(folder);
+        let [signal] = self.signal.rows_of(&plan, [nodes])?;
+        let features = self.features.as_ref().map(|features| features.rows_of(&plan, [nodes])).transpose()?;
+        let addresses = match &self.signal.addresses {
+            Some(addresses) => nodes.iter().map(|&node| addresses[node as usize]).collect(),
+            None => nodes.into(),
+        };
+        let view = self.passed(addresses, signal, features.map(|[rows]| rows))?;
+        finite(self.trained.model.represent(&view, self.draw))
+    }
+
+    /// Some consecutive nodes, all of whose messages have passed.
+    fn view(&self, first: usize, signal: Matrix, features: Option<&mut PanelFile>) -> Result<View> {
+        let nodes = first..first + signal.rows();
+        let addresses: Arc<[u32]> = match &self.signal.addresses {
+            Some(addresses) => addresses[nodes.clone()].into(),
+            None => (nodes.start as u32..nodes.end as u32).collect(),
+        };
+        let mut rows = features.is_some().then(Matrix::default);
+        if let (Some(file), Some(rows)) = (features, &mut rows) {
+            file.read(nodes, rows)?;
+        }
+        self.passed(addresses, signal, rows)
+    }
+
+    /// Nodes of these addresses, all of whose messages have passed.
+    fn passed(&self, addresses: Arc<[u32]>, signal: Matrix, features: Option<Matrix>) -> Result<View> {
+        match self.maps_first {
+            true => Ok(passed(addresses, signal, None)?.with_convolved_features(features.unwrap_or_default())),
+            false => passed(addresses, signal, features),
+        }
+    }
+}
+
+/// The best links first, and no more than `top`.
+pub(super) fn best(links: &mut Vec<Link>, top: usize) {
+    links.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.node.cmp(&b.node)));
+    links.truncate(top);
+}
+
+/// Vectors that can be compared.
+pub(super) fn finite(h: Matrix) -> Result<Matrix> {
+    match h.data().iter().find(|value| !value.is_finite()) {
+        None => Ok(h),
+        Some(&value) => Err(Error::NonFinite { what: "a representation", value }),
+    }
+}
+
+/// Nodes of these addresses, all of whose messages have passed.
+fn passed(addresses: Arc<[u32]>, signal: Matrix, features: Option<Matrix>) -> Result<View> {
+    let (graph, _) = Graph::from_edges(addresses.len(), &[])?;
+    let features = match features {
+        Some(rows) => Features::Dense(rows.into()),
+        None => Features::Constant(addresses.len()),
+    };
+    Ok(View::new(graph, features)?.with_addresses(addresses).with_propagated_signal(signal))
+}
+
+/// `Ã^K E`, and `Ã^K 1` where the model has a branch for features, of a graph whose nodes have none.
+#[derive(Debug, Clone)]
+pub struct Propagations {
+    /// `Ã^K E`.
+    pub signal: Propagation,
+    /// `Ã^K 1`.
+    pub constant: Option<Propagation>,
+}
+
+impl Propagations {
+    pub(crate) fn of(model: &Model, graph: Arc<Graph>, draw: u64) -> Option<Propagations> {
+        let signal = model.signal_propagation(graph, None, draw)?;
+        let uses_features = model.architecture().uses(Source::Features);
+        let constant = uses_features.then(|| Propagation { source: PanelSource::Ones, ..signal.clone() });
+        Some(Propagations { signal, constant })
+    }
+}
+
+impl Trained {
+    /// What has to be propagated over the graph of the training, or one with the same nodes, for [`Trained::embed_rows`].
+    pub fn propagations(&self, graph: Arc<Graph>) -> Result<Propagations> {
+        let found = Propagations::of(&self.model, graph, self.run().best_epoch as u64);
+        found.ok_or_else(|| Error::setting("model", &self.config.model, NOT_FIRST))
+    }
+
+    /// `H` of consecutive nodes from `first` on, from their rows of `Ã^K E`, and of `Ã^K 1` where [`Trained::propagations`] has it.
+    pub fn embed_rows(&self, first: usize, signal: Matrix, constant: Option<Matrix>) -> Result<Matrix> {
+        let architecture = self.model.architecture();
+        let (rows, dim) = (signal.rows(), self.model.shape().signal_dim);
+        if architecture.propagated_signal().is_none() || self.summary.num_features > 0 {
+            return Err(Error::setting("model", &self.config.model, NOT_FIRST));
+        }
+        let fits = match &constant {
+            Some(constant) => constant.shape() == [rows, 1],
+            None => !architecture.uses(Source::Features),
+        };
+        if signal.cols() != dim || !fits || first + rows > self.summary.num_nodes {
+            let (last, n) = (first + rows, self.summary.num_nodes);
+            let problem = format!(
+                "{rows} rows of {} columns, up to node {last}; expected {dim} columns of Ã^K E, one of Ã^K 1, and {n} nodes",
+                signal.cols()
+            );
+            return Err(Error::setting("rows", first, problem));
+        }
+        let addresses = (first as u32..(first + rows) as u32).collect();
+        finite(self.model.represent(&passed(addresses, signal, constant)?, self.run().best_epoch as u64))
+    }
+}
+
+/// What a model has to be to be used row by row.
+const NOT_FIRST: &str =
+    "needs a model whose message passing is Ã^K E alone, such as smp-linear or smp-signal, and no features";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Sample;
+    use crate::plan::Way;
+    use crate::train::Config;
+    use crate::training::Training;
+
+    /// Communities, with so many features, of which one in `share` is not zero.
+    fn with_features(columns: usize, share: usize) -> Dataset {
+        let plain = Dataset::built_in("communities").unwrap();
+        let n = plain.num_nodes();
+        let entry = |row: usize, column: usize| match (row * 7 + column * 13) % share {
+            0 => 0.5 + ((row + column) % 5) as f32,
+            _ => 0.0,
+        };
+        let features = Features::from_matrix(Matrix::from_fn(n, columns, entry));
+        let sample = Sample { features, ..plain.samples[0].clone() };
+        Dataset { samples: vec![sample], ..plain }
+    }
+
+    #[test]
+    fn features_of_any_kind_give_the_same_rows_within_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut seen = Vec::new();
+        for (columns, share) in [(5, 1), (40, 9), (3_000, 300)] {
+            let dataset = with_features(columns, share);
+            for (model, storage) in [("smp-linear", "float32"), ("smp-mlp", "float16")] {
+                let config = Config {
+                    model: model.into(),
+                    hop_storage: storage.parse().unwrap(),
+                    epochs: 3.into(),
+                    repeats: 1,
+                    ..Config::default()
+                };
+                let trained = Training::new(&dataset, config).unwrap().run().unwrap();
+                let expected = trained.embed(&dataset).unwrap().matrix;
+                for (way, width) in [(Way::InMemory, 32), (Way::OutOfCore, 8)] {
+                    let mut embedding = trained.embed_within(&dataset, Memory::new(1 << 30)).unwrap();
+                    (embedding.estimate.way, embedding.estimate.panel_width) = (way, width);
+                    seen.push((matches!(dataset.samples[0].features, Features::Sparse(_)), embedding.maps_first));
+                    let mut rows = Vec::new();
+                    let take = |some: &Matrix| {
+                        rows.extend_from_slice(some.data());
+                        Ok(())
+                    };
+                    embedding.for_each_rows(folder.path(), take).unwrap();
+                    assert!(rows == expected.data(), "{columns} features, {model}, {way:?}");
+                }
+            }
+        }
+        seen.dedup();
+        assert_eq!(seen, [(false, false), (true, false), (true, true)]);
+        let (dataset, config) = (with_features(5, 1), Config { epochs: 1.into(), repeats: 1, ..linear() });
+        let trained = Training::new(&dataset, config).unwrap().run().unwrap();
+        let estimate = trained.embed_within(&dataset, Memory::new(1 << 30)).unwrap().estimate;
+        let features = estimate.memory.iter().find(|part| part.part == "features").unwrap();
+        assert_eq!(features.bytes, 5 * 4 * trained.summary.num_nodes);
+    }
+
+    fn linear() -> Config {
+        Config { model: "smp-linear".into(), ..Config::default() }
     }
 }
