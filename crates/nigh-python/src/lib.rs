@@ -10,6 +10,7 @@ mod ids;
 mod model;
 mod program;
 mod settings;
+mod shards;
 mod splits;
 mod work;
 
@@ -29,6 +30,8 @@ mod _nigh {
     use crate::model::{Embedding, Model, train};
     #[pymodule_export]
     use crate::program::program;
+    #[pymodule_export]
+    use crate::shards::{drawn_signal, memory_bytes, run_task, worker_memory};
     #[pymodule_export]
     use crate::splits::{given_split, split, with_split, with_split_folder, write_split};
 

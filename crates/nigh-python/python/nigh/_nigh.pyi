@@ -26,20 +26,24 @@ __all__ = [
     "certify",
     "compare",
     "datasets",
+    "drawn_signal",
     "fetch",
     "fit_nodes",
     "fit_pairs",
     "given_split",
+    "memory_bytes",
     "models",
     "program",
     "read_arrow",
     "report",
     "reproduce",
+    "run_task",
     "settings",
     "split",
     "train",
     "with_split",
     "with_split_folder",
+    "worker_memory",
     "write_split",
 ]
 
@@ -187,3 +191,7 @@ def with_split_folder(graph: Graph, folder: _Path) -> Graph: ...
 def write_split(graph: Graph, folder: _Path) -> None: ...
 def program(arguments: Sequence[str]) -> int: ...
 def read_arrow(object: object) -> list[tuple[str, Any]]: ...
+def run_task(task: str, inputs: Sequence[_Path], outputs: Sequence[_Path], threads: int | None) -> str: ...
+def drawn_signal(signal: str, seed: int, dim: int) -> str: ...
+def memory_bytes(text: str) -> int: ...
+def worker_memory(graph: str, hops: str, columns: int, block_rows: int) -> list[int]: ...
