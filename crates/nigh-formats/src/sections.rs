@@ -13,7 +13,7 @@
 //! Numbers are little-endian, checksums XXH3 (64 bits). Opening checks the header and that the file has its length;
 //! [`Sections::verify`] reads everything and checks the rest.
 
-use crate::atomic::PartialFile;
+use crate::atomic::{PartialFile, unnamed_file};
 use crate::error::{Error, Result};
 use crate::files;
 use memmap2::Mmap;
@@ -146,9 +146,15 @@ impl Sections {
         if !cfg!(all(target_endian = "little", target_pointer_width = "64")) {
             return Err(wrong("can be used on machines with 64 bits and the lowest byte first"));
         }
-        let file = files::open_regular(path)?;
+        Sections::of_file(files::open_regular(path)?, path)
+    }
+
+    /// Of a file that is open; `path` stands in messages.
+    fn of_file(mut file: File, path: &Path) -> Result<Sections> {
+        let wrong = |problem: &str| Error::file(path, problem);
         let length = file.metadata().map_err(Error::io(path))?.len();
         let mut header = Vec::new();
+        file.seek(SeekFrom::Start(0)).map_err(Error::io(path))?;
         (&file).take(PAGE as u64).read_to_end(&mut header).map_err(Error::io(path))?;
         let entries = entries(&header, length).map_err(|problem| wrong(&problem))?;
         // SAFETY: a regular file that is only read. Who changes it meanwhile changes numbers that are checked at each use.
@@ -244,11 +250,26 @@ fn entries(header: &[u8], file_length: u64) -> std::result::Result<Vec<Entry>, S
 /// Writes sections one after the other; the file appears when it is complete.
 pub struct SectionWriter {
     path: PathBuf,
-    file: PartialFile,
+    file: OutputFile,
     position: usize,
     entries: Vec<Entry>,
     checksum: Xxh3,
     buffer: Vec<u8>,
+}
+
+/// A file that will have a name, or none.
+enum OutputFile {
+    Named(PartialFile),
+    Unnamed(File),
+}
+
+impl OutputFile {
+    fn file(&mut self) -> &mut File {
+        match self {
+            OutputFile::Named(file) => file.file(),
+            OutputFile::Unnamed(file) => file,
+        }
+    }
 }
 
 /// Bytes that are written at once.
@@ -257,7 +278,16 @@ const BUFFER: usize = 1 << 20;
 impl SectionWriter {
     /// A new file at `path`.
     pub fn create(path: &Path) -> Result<SectionWriter> {
-        let mut file = PartialFile::create(path).map_err(Error::io(path))?;
+        SectionWriter::to(OutputFile::Named(PartialFile::create(path).map_err(Error::io(path))?), path)
+    }
+
+    /// A new file without a name in this folder, which [`SectionWriter::into_sections`] completes. The system removes it when nobody uses
+    /// it any more, however the process ends.
+    pub fn unnamed(folder: &Path) -> Result<SectionWriter> {
+        SectionWriter::to(OutputFile::Unnamed(unnamed_file(folder).map_err(Error::io(folder))?), folder)
+    }
+
+    fn to(mut file: OutputFile, path: &Path) -> Result<SectionWriter> {
         file.file().write_all(&[0; PAGE]).map_err(Error::io(path))?;
         let (entries, checksum, buffer) = (Vec::new(), Xxh3::new(), Vec::with_capacity(BUFFER));
         Ok(SectionWriter { path: path.to_path_buf(), file, position: PAGE, entries, checksum, buffer })
@@ -320,8 +350,27 @@ impl SectionWriter {
         }
     }
 
-    /// Writes the header and gives the file its name.
+    /// Writes the header and gives the file its name, if it is to have one.
     pub fn finish(mut self) -> Result<()> {
+        self.write_header()?;
+        match self.file {
+            OutputFile::Named(file) => file.complete().map_err(Error::io(&self.path)),
+            OutputFile::Unnamed(_) => Ok(()),
+        }
+    }
+
+    /// Writes the header and opens the file, which has no name.
+    ///
+    /// # Panics
+    ///
+    /// If it has one.
+    pub fn into_sections(mut self) -> Result<Sections> {
+        self.write_header()?;
+        let OutputFile::Unnamed(file) = self.file else { panic!("a file without a name") };
+        Sections::of_file(file, &self.path)
+    }
+
+    fn write_header(&mut self) -> Result<()> {
         self.end_section();
         self.flush()?;
         let mut header = MAGIC.to_vec();
@@ -339,7 +388,7 @@ impl SectionWriter {
             file.seek(SeekFrom::Start(0))?;
             file.write_all(&header)
         };
-        write(self.file.file()).and_then(|()| self.file.complete()).map_err(Error::io(&self.path))
+        write(self.file.file()).map_err(Error::io(&self.path))
     }
 }
 

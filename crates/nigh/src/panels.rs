@@ -6,9 +6,9 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{HopOf, Operator, PanelEntry, hop_rows, whole_vectors};
-use crate::linalg::Matrix;
 use crate::linalg::aligned::AlignedVec;
 use crate::linalg::half::{Half, Storage, scale_of};
+use crate::linalg::{Matrix, SparseMatrix};
 use crate::seeds::Stream;
 use crate::source::Signal;
 use crate::threads;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The matrix that is propagated. Any part of it can be computed anywhere.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum PanelSource {
     /// `E`.
     Signal {
@@ -38,6 +38,78 @@ pub enum PanelSource {
     },
     /// A column of ones: the constant feature of a graph without features.
     Ones,
+    /// `F`, in memory.
+    Dense(Arc<Matrix>),
+    /// `F`, in memory and mostly zeros.
+    Sparse(Arc<SparseMatrix>),
+    /// `F W` of sparse features, computed where it is used.
+    Product(Arc<SparseMatrix>, Arc<Matrix>),
+}
+
+impl PanelSource {
+    /// The number of columns.
+    pub fn cols(&self) -> usize {
+        match self {
+            PanelSource::Signal { dim, .. } => *dim,
+            PanelSource::Ones => 1,
+            PanelSource::Dense(matrix) => matrix.cols(),
+            PanelSource::Sparse(matrix) => matrix.cols(),
+            PanelSource::Product(_, weight) => weight.cols(),
+        }
+    }
+
+    /// `X[rows, columns]`.
+    pub(crate) fn fill(
+        &self,
+        addresses: Option<&[u32]>,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        block: &mut Matrix,
+    ) {
+        match self {
+            PanelSource::Ones => {
+                block.reshape(rows.len(), columns.len());
+                block.data_mut().fill(1.0);
+            }
+            PanelSource::Signal { signal, stream, factor, .. } => match addresses {
+                Some(addresses) => signal.fill(*stream, &addresses[rows], columns, *factor, block),
+                None => {
+                    let addresses: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
+                    signal.fill(*stream, &addresses, columns, *factor, block);
+                }
+            },
+            PanelSource::Dense(matrix) => {
+                block.reshape(rows.len(), columns.len());
+                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
+                    to.copy_from_slice(&matrix.row(row)[columns.clone()]);
+                }
+            }
+            PanelSource::Sparse(matrix) => {
+                block.reshape(rows.len(), columns.len());
+                block.data_mut().fill(0.0);
+                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
+                    let inside = matrix.row(row).filter(|(column, _)| columns.contains(&(*column as usize)));
+                    inside.for_each(|(column, value)| to[column as usize - columns.start] = value);
+                }
+            }
+            PanelSource::Product(matrix, weight) => match columns.len() == weight.cols() {
+                true => matrix.times_rows(weight, rows, block),
+                false => matrix.times_rows(&weight.columns(columns), rows, block),
+            },
+        }
+    }
+
+    /// The scale of halves for these rows; the smallest is that of all. None if they have no room for an entry.
+    pub(crate) fn scale(&self, addresses: Option<&[u32]>, rows: Range<usize>) -> Option<f32> {
+        let (mut block, mut scale) = (Matrix::default(), f32::INFINITY);
+        let at_a_time = rows_at_a_time(self.cols());
+        for first in rows.clone().step_by(at_a_time) {
+            self.fill(addresses, first..(first + at_a_time).min(rows.end), 0..self.cols(), &mut block);
+            // The larger the entries, the smaller it is.
+            scale = scale.min(scale_of(block.data())?);
+        }
+        scale.is_finite().then_some(scale)
+    }
 }
 
 /// `Ã^K X`, to be computed panel by panel.
@@ -67,53 +139,8 @@ pub struct PanelPlan {
 }
 
 /// Rows that are started, merged and handed on at a time: some megabytes.
-fn rows_at_a_time(cols: usize) -> usize {
+pub(crate) fn rows_at_a_time(cols: usize) -> usize {
     ((4 << 20) / cols.max(1)).clamp(1 << 8, 1 << 16)
-}
-
-impl PanelSource {
-    /// The number of columns.
-    pub fn cols(&self) -> usize {
-        match self {
-            PanelSource::Signal { dim, .. } => *dim,
-            PanelSource::Ones => 1,
-        }
-    }
-
-    /// `X[rows, columns]`.
-    pub(crate) fn fill(
-        &self,
-        addresses: Option<&[u32]>,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        block: &mut Matrix,
-    ) {
-        match self {
-            PanelSource::Ones => {
-                block.reshape(rows.len(), columns.len());
-                block.data_mut().fill(1.0);
-            }
-            PanelSource::Signal { signal, stream, factor, .. } => match addresses {
-                Some(addresses) => signal.fill(*stream, &addresses[rows], columns, *factor, block),
-                None => {
-                    let addresses: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
-                    signal.fill(*stream, &addresses, columns, *factor, block);
-                }
-            },
-        }
-    }
-
-    /// The scale of halves for these rows; the smallest is that of all. None if they have no room for an entry.
-    pub(crate) fn scale(&self, addresses: Option<&[u32]>, rows: Range<usize>) -> Option<f32> {
-        let (mut block, mut scale) = (Matrix::default(), f32::INFINITY);
-        let at_a_time = rows_at_a_time(self.cols());
-        for first in rows.clone().step_by(at_a_time) {
-            self.fill(addresses, first..(first + at_a_time).min(rows.end), 0..self.cols(), &mut block);
-            // The larger the entries, the smaller it is.
-            scale = scale.min(scale_of(block.data())?);
-        }
-        scale.is_finite().then_some(scale)
-    }
 }
 
 impl Propagation {
@@ -194,6 +221,19 @@ impl Propagation {
         self.source.fill(self.addresses.as_deref(), rows, columns, block);
     }
 
+    /// All rows of `Ã^K X` in a file without a name, from which any of them can be read.
+    pub(crate) fn in_file(&self, plan: &PanelPlan) -> Result<PanelFile> {
+        let mut kept = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
+        if let Some(scale) = self.scale() {
+            if self.write_panels::<Half>(plan, scale, &mut kept)? {
+                return Ok(kept);
+            }
+            kept = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
+        }
+        self.write_panels::<f32>(plan, 1.0, &mut kept)?;
+        Ok(kept)
+    }
+
     /// All panels. Returns whether `S` had room for all entries; if not, no row was handed over.
     fn panels<S: PanelEntry>(
         &self,
@@ -201,25 +241,32 @@ impl Propagation {
         scale: f32,
         take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
     ) -> Result<bool> {
-        let mut buffers = Default::default();
         if plan.width >= self.cols() {
-            return self.panel::<S>(0..self.cols(), scale, plan.releases, &mut buffers, take);
+            return self.panel::<S>(0..self.cols(), scale, plan.releases, &mut Default::default(), take);
         }
         let mut waiting = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
-        for first in (0..self.cols()).step_by(plan.width.max(1)) {
-            let columns = first..(first + plan.width).min(self.cols());
-            waiting.panel(columns.clone());
-            let mut keep = |_: usize, rows: &Matrix| waiting.write(rows);
-            if !self.panel::<S>(columns, scale, plan.releases, &mut buffers, &mut keep)? {
-                return Ok(false);
-            }
+        if !self.write_panels::<S>(plan, scale, &mut waiting)? {
+            return Ok(false);
         }
-        drop(buffers);
         let mut rows = Matrix::default();
         let at_a_time = rows_at_a_time(self.cols());
         for first in (0..self.num_nodes()).step_by(at_a_time) {
             waiting.read(first..(first + at_a_time).min(self.num_nodes()), &mut rows)?;
             take(first, &rows)?;
+        }
+        Ok(true)
+    }
+
+    /// All panels to a file, one after the other. Returns whether `S` had room for all entries.
+    fn write_panels<S: PanelEntry>(&self, plan: &PanelPlan, scale: f32, to: &mut PanelFile) -> Result<bool> {
+        let mut buffers = Default::default();
+        for first in (0..self.cols()).step_by(plan.width.max(1)) {
+            let columns = first..(first + plan.width).min(self.cols());
+            to.panel(columns.clone());
+            let mut keep = |_: usize, rows: &Matrix| to.write(rows);
+            if !self.panel::<S>(columns, scale, plan.releases, &mut buffers, &mut keep)? {
+                return Ok(false);
+            }
         }
         Ok(true)
     }
@@ -388,6 +435,41 @@ mod tests {
         };
         propagation.for_each_rows(&plan, &mut take).unwrap();
         Matrix::from_data(propagation.num_nodes(), propagation.cols(), data)
+    }
+
+    #[test]
+    fn features_are_propagated_as_they_are_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let graph: Arc<Graph> = weighted().into();
+        let rows: Vec<Vec<(u32, f32)>> = (0..3_001)
+            .map(|row| (0..50u32).filter(|column| (row + column) % 7 == 0).map(|column| (column, row as f32)).collect())
+            .collect();
+        let sparse = Arc::new(SparseMatrix::from_rows(&rows, 50));
+        let dense = Matrix::from_fn(3_001, 50, |row, column| match (row + column) % 7 {
+            0 => row as f32,
+            _ => 0.0,
+        });
+        let weight = Matrix::from_fn(50, 20, |row, column| ((row * column) % 11) as f32 - 0.3);
+        let product = Matrix::from_fn(3_001, 20, |row, column| {
+            sparse.row(row).fold(0.0, |sum, (at, value)| sum + value * weight.row(at as usize)[column])
+        });
+        let operator = Operator::symmetric(graph);
+        for (source, x) in [
+            (PanelSource::Dense(dense.clone().into()), &dense),
+            (PanelSource::Sparse(sparse.clone()), &dense),
+            (PanelSource::Product(sparse.clone(), weight.into()), &product),
+        ] {
+            let expected = operator.propagate_stored(x, 2, Storage::Single);
+            let (operator, storage) = (operator.clone(), Storage::Single);
+            let propagation = Propagation { operator, hops: 2, storage, source, addresses: None };
+            for width in [64, 16, 6] {
+                assert_eq!(in_panels(&propagation, width, false, folder.path()), expected);
+                let plan = PanelPlan { width, releases: false, folder: folder.path().to_path_buf() };
+                let (mut file, mut rows) = (propagation.in_file(&plan).unwrap(), Matrix::default());
+                file.read(7..2_000, &mut rows).unwrap();
+                assert_eq!(rows.data(), &expected.data()[7 * x.cols()..2_000 * x.cols()]);
+            }
+        }
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Workload {
     pub id_bytes: usize,
     /// Bytes of the features of nodes in memory.
     pub feature_bytes: usize,
+    /// Columns of what is propagated beside `E`: the features, the constant in their place, or what they are mapped to; 0 for none.
+    pub feature_columns: usize,
     /// `d`.
     pub signal_dim: usize,
     /// Columns of `H`.
@@ -99,6 +101,7 @@ impl Workload {
             mapped: graph.is_mapped(),
             id_bytes: 0,
             feature_bytes: 0,
+            feature_columns: 0,
             signal_dim,
             width: signal_dim,
             hops,
@@ -157,13 +160,16 @@ impl Workload {
             part("edges (CSR)", edges),
             part("operator", 4 * self.num_nodes),
             part("panels of Ã^K E", self.panel_bytes(panel_width)),
-            part("constant feature", 4 * self.num_nodes),
+            part("features", self.feature_bytes),
             part("ids", self.id_bytes),
             part("buffers", BUFFERS),
         ];
         memory.retain(|part| part.bytes > 0);
-        let waiting = if panel_width < self.signal_dim { 4 * self.num_nodes * self.signal_dim } else { 0 };
-        let mut disk = vec![part("panels that wait", waiting)];
+        let waiting = if panel_width < self.signal_dim { self.signal_dim } else { 0 };
+        let mut disk = vec![
+            part("panels that wait", 4 * self.num_nodes * waiting),
+            part("propagated features", 4 * self.num_nodes * self.feature_columns),
+        ];
         disk.retain(|part| part.bytes > 0);
         PropagationEstimate { way, panel_width, memory, disk }
     }
@@ -254,6 +260,7 @@ mod tests {
             mapped: true,
             id_bytes: 0,
             feature_bytes: 0,
+            feature_columns: 0,
             signal_dim: 32,
             width: 32,
             hops: 2,

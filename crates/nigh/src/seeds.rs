@@ -2,6 +2,7 @@
 //! number of threads. No generator is shared, so a draw added in one place changes no number in another.
 
 use crate::threads;
+use std::collections::HashMap;
 
 /// What a stream of numbers is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,6 +212,24 @@ impl Rng {
         }
     }
 
+    /// What `choose_first` brings to the front of the numbers below `len`, in memory for those alone.
+    pub fn chosen_first(&mut self, count: usize, len: usize) -> Vec<usize> {
+        let mut moved = HashMap::new();
+        let choose = |first: usize| exchange(&mut moved, first, first + self.below(len - first));
+        (0..count.min(len)).map(choose).collect()
+    }
+
+    /// The last of the numbers below `len` after `shuffle`, in memory for those alone.
+    pub fn shuffled_last(&mut self, count: usize, len: usize) -> Vec<usize> {
+        let mut moved = HashMap::new();
+        // The first of all stays in its place, and nothing is drawn for it.
+        let mut other = |last: usize| if last == 0 { 0 } else { self.below(last + 1) };
+        let places = (len - count.min(len)..len).rev();
+        let mut numbers: Vec<usize> = places.map(|last| exchange(&mut moved, last, other(last))).collect();
+        numbers.reverse();
+        numbers
+    }
+
     /// Brings `items` into a random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
@@ -222,9 +241,31 @@ impl Rng {
     }
 }
 
+/// Exchanges the numbers at two places of a list that is `0, 1, ...` but for what was moved. Returns the number that is now at the
+/// first place, which is not asked for again.
+fn exchange(moved: &mut HashMap<usize, usize>, place: usize, other: usize) -> usize {
+    let own = moved.remove(&place).unwrap_or(place);
+    if place == other { own } else { moved.insert(other, own).unwrap_or(other) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_few_of_many_are_found_as_if_all_had_been_moved() {
+        for (count, len) in [(0, 5), (3, 5), (5, 5), (40, 1_000), (1_000, 1_000)] {
+            for seed in 0..20 {
+                let rng = || Seeds::new(seed).rng(Purpose::Split, &[1]);
+                let mut all: Vec<usize> = (0..len).collect();
+                rng().shuffle(&mut all);
+                assert_eq!(rng().shuffled_last(count, len), all[len - count..]);
+                let mut all: Vec<usize> = (0..len).collect();
+                rng().choose_first(count, &mut all);
+                assert_eq!(rng().chosen_first(count, len), all[..count]);
+            }
+        }
+    }
 
     #[test]
     fn philox_gives_the_published_known_answers() {

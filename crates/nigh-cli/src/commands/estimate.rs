@@ -72,6 +72,7 @@ fn workload(options: &Estimate) -> Result<(String, Workload)> {
             mapped: true,
             id_bytes: 0,
             feature_bytes: 0,
+            feature_columns: 0,
             signal_dim: 0,
             width: 0,
             hops: 0,

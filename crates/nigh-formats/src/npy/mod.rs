@@ -5,8 +5,10 @@
 //! product of the dimensions overflows.
 
 mod header;
+mod rows;
 mod write;
 
+pub use self::rows::NpyRows;
 pub use self::write::{NpyNumber, NpzWriter, write, write_header};
 
 use self::header::{EntryKind, NpyHeader};
@@ -132,6 +134,24 @@ impl ArrayOrigin {
     }
 }
 
+/// The header of an array, of whose bytes `take` gives the next: what they are, and how many.
+fn read_header(origin: &ArrayOrigin, mut take: impl FnMut(&str, u64) -> Result<Vec<u8>>) -> Result<NpyHeader> {
+    let start = take("first bytes", 8)?;
+    if !start.starts_with(b"\x93NUMPY") {
+        return Err(origin.error("is not a .npy array: it does not start with \\x93NUMPY"));
+    }
+    let size = match start[6] {
+        1 => take("header length", 2)?,
+        2 | 3 => take("header length", 4)?,
+        version => return Err(origin.error(format!(".npy version {version} is unknown; versions are 1, 2 and 3"))),
+    };
+    let size = size.iter().rev().fold(0, |size, &byte| size << 8 | u64::from(byte));
+    if size > HEADER_LIMIT {
+        return Err(origin.error(format!("has a header of {size} bytes; {HEADER_LIMIT} are plenty")));
+    }
+    NpyHeader::parse(&take("header", size)?).map_err(|problem| origin.error(problem))
+}
+
 impl NpyArray {
     /// From a source that claims `length` bytes, of which `present` are known to exist.
     fn read(mut source: impl Read, length: u64, present: u64, origin: ArrayOrigin) -> Result<NpyArray> {
@@ -146,21 +166,7 @@ impl NpyArray {
             let got = got.map_err(|error| origin.error(format!("can't be read: {error}")))?;
             if (got as u64) < count { Err(short(got as u64)) } else { Ok(bytes) }
         };
-        let start = take("first bytes", 8)?;
-        if !start.starts_with(b"\x93NUMPY") {
-            return Err(origin.error("is not a .npy array: it does not start with \\x93NUMPY"));
-        }
-        let size = match start[6] {
-            1 => take("header length", 2)?,
-            2 | 3 => take("header length", 4)?,
-            version => return Err(origin.error(format!(".npy version {version} is unknown; versions are 1, 2 and 3"))),
-        };
-        let size = size.iter().rev().fold(0, |size, &byte| size << 8 | u64::from(byte));
-        if size > HEADER_LIMIT {
-            return Err(origin.error(format!("has a header of {size} bytes; {HEADER_LIMIT} are plenty")));
-        }
-        let header = take("header", size)?;
-        let header = NpyHeader::parse(&header).map_err(|problem| origin.error(problem))?;
+        let header = read_header(&origin, &mut take)?;
         let (kind, big_endian) = header.kind().map_err(|problem| origin.error(problem))?;
         let count = header.num_bytes(kind).map_err(|problem| origin.error(problem))?;
         let bytes = take("entries", count)?;

@@ -23,7 +23,8 @@ impl Features {
         match self {
             Features::Constant(_) => 0,
             Features::Dense(matrix) => size_of_val(matrix.data()),
-            Features::Sparse(matrix) => 8 * (matrix.num_entries() + matrix.rows()),
+            // By rows and by columns.
+            Features::Sparse(matrix) => 8 * (2 * matrix.num_entries() + matrix.rows() + matrix.cols()),
         }
     }
 

@@ -48,7 +48,11 @@ impl GraphStore {
     /// Opens a graph file in milliseconds, whatever its size: checks the header and the lengths of the arrays. The file must not
     /// change while it is in use.
     pub fn open(path: &Path) -> Result<GraphStore> {
-        let sections = Sections::open(path)?;
+        GraphStore::of_sections(Sections::open(path)?)
+    }
+
+    fn of_sections(sections: Sections) -> Result<GraphStore> {
+        let path = sections.path();
         let missing = |name: &str| Error::file(path, format!("has no section `{name}`; it holds no graph"));
         let offsets = sections.get::<usize>("offsets")?.ok_or_else(|| missing("offsets"))?;
         let neighbours = sections.get::<u32>("neighbours")?.ok_or_else(|| missing("neighbours"))?;
@@ -264,7 +268,10 @@ struct StoreWriter {
 
 impl StoreWriter {
     fn create(path: &Path, folder: &Path) -> Result<StoreWriter> {
-        let mut sections = SectionWriter::create(path)?;
+        StoreWriter::to(SectionWriter::create(path)?, path, folder)
+    }
+
+    fn to(mut sections: SectionWriter, path: &Path, folder: &Path) -> Result<StoreWriter> {
         sections.section("neighbours")?;
         let (path, folder) = (path.to_path_buf(), folder.to_path_buf());
         Ok(StoreWriter { path, folder, sections, lengths: Vec::new(), weights: None, num_entries: 0 })
@@ -284,13 +291,27 @@ impl StoreWriter {
         Ok(())
     }
 
-    fn finish(self, mentioned: &Mentioned, cleaning: Cleaning) -> Result<Stored> {
-        let StoreWriter { path, folder, mut sections, lengths, weights, num_entries } = self;
-        if num_entries == 0 {
-            return Err(Error::file(&path, "no edge between two different nodes; message passing needs some"));
+    fn finish(mut self, mentioned: &Mentioned, cleaning: Cleaning) -> Result<Stored> {
+        if self.num_entries == 0 {
+            return Err(Error::file(&self.path, "no edge between two different nodes; message passing needs some"));
         }
-        if let Some(mut weights) = weights {
-            weights.seek(SeekFrom::Start(0)).map_err(Error::io(&folder))?;
+        self.finish_rows()?;
+        let StoreWriter { path, mut sections, num_entries, .. } = self;
+        if !mentioned.is_counted() {
+            sections.section("ids")?;
+            let mut ids = mentioned.iter().peekable();
+            while ids.peek().is_some() {
+                sections.write(&ids.by_ref().take(CHUNK).collect::<Vec<i64>>())?;
+            }
+        }
+        finish(sections, &path, cleaning, mentioned.len(), num_entries / 2)
+    }
+
+    /// Weights and offsets, which follow the neighbours.
+    fn finish_rows(&mut self) -> Result<()> {
+        let StoreWriter { folder, sections, lengths, weights, .. } = self;
+        if let Some(weights) = weights {
+            weights.seek(SeekFrom::Start(0)).map_err(Error::io(folder))?;
             sections.section("weights")?;
             sections.copy(&mut BufReader::new(weights))?;
         }
@@ -304,15 +325,26 @@ impl StoreWriter {
             });
             sections.write(&ends.collect::<Vec<u64>>())?;
         }
-        if !mentioned.is_counted() {
-            sections.section("ids")?;
-            let mut ids = mentioned.iter().peekable();
-            while ids.peek().is_some() {
-                sections.write(&ids.by_ref().take(CHUNK).collect::<Vec<i64>>())?;
-            }
-        }
-        finish(sections, &path, cleaning, mentioned.len(), num_entries / 2)
+        Ok(())
     }
+}
+
+/// Writes a graph without some of its edges as a graph file, whose nodes are named by their numbers.
+pub(crate) fn store_without(graph: &Graph, hidden: &[[u32; 2]], path: &Path) -> Result<Stored> {
+    let folder = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut writer = StoreWriter::create(path, folder)?;
+    graph.rows_without(hidden, |block| writer.rows(&block))?;
+    writer.finish_rows()?;
+    let StoreWriter { path, sections, num_entries, .. } = writer;
+    finish(sections, &path, Cleaning::default(), graph.num_nodes(), num_entries / 2)
+}
+
+/// As `store_without`, in a file without a name in this folder, which is gone when nobody uses it, however the process ends.
+pub(crate) fn mapped_without(graph: &Graph, hidden: &[[u32; 2]], folder: &Path) -> Result<Graph> {
+    let mut writer = StoreWriter::to(SectionWriter::unnamed(folder)?, folder, folder)?;
+    graph.rows_without(hidden, |block| writer.rows(&block))?;
+    writer.finish_rows()?;
+    Ok(GraphStore::of_sections(writer.sections.into_sections()?)?.graph)
 }
 
 #[cfg(test)]

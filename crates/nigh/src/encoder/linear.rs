@@ -1,6 +1,8 @@
 //! Linear message passing: `Ã^K X`, with or without a map behind it.
 
-use super::{Encoder, Input, Scope};
+use super::{Encoder, Input, Scope, is_cheaper_dense};
+use crate::graph::Graph;
+use crate::linalg::SparseMatrix;
 use crate::linalg::half::Storage;
 use crate::ops::propagate::Propagate;
 use crate::tape::{InitScheme, Var};
@@ -50,6 +52,10 @@ impl Encoder for Linear {
 
     fn hops_first(&self) -> Option<(usize, Storage)> {
         Some((self.hops, self.storage))
+    }
+
+    fn maps_first(&self, graph: &Graph, features: &SparseMatrix) -> Option<&'static str> {
+        (!is_cheaper_dense(graph, features, self.hops)).then_some("linear/weight")
     }
 
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {

@@ -81,6 +81,12 @@ pub trait Encoder: Debug + Send + Sync {
         None
     }
 
+    /// The weight that sparse features of a graph are multiplied by before its hops, if they are not multiplied after them.
+    fn maps_first(&self, graph: &Graph, features: &SparseMatrix) -> Option<&'static str> {
+        let _ = (graph, features);
+        None
+    }
+
     /// How rows are stored between hops, if it keeps any.
     fn hop_storage(&self) -> Option<Storage> {
         None
@@ -142,6 +148,8 @@ pub enum Piece {
     Sparse(Arc<SparseMatrix>, Option<SparseDropout>),
     /// A matrix on the tape.
     Dense(Var),
+    /// `Ã^K X W`, where it was computed already.
+    Convolved(Var),
     /// The identity, never written out: row `i` is one at column `ids[i]`, and zero all along for an id beyond the
     /// number of columns.
     OneHot(Arc<[u32]>, usize),
@@ -158,7 +166,7 @@ impl Piece {
     fn cols(&self) -> usize {
         match self {
             Piece::Sparse(matrix, _) => matrix.cols(),
-            Piece::Dense(x) => x.width(),
+            Piece::Dense(x) | Piece::Convolved(x) => x.width(),
             Piece::OneHot(_, cols) => *cols,
         }
     }
@@ -180,6 +188,14 @@ impl Input {
     pub fn cols(&self) -> usize {
         self.pieces.iter().map(|piece| piece.1.cols()).sum()
     }
+}
+
+/// Whether `Ã^hops F` times a weight, a dense product, costs less than `F` times it and then `hops` hops.
+fn is_cheaper_dense(graph: &Graph, matrix: &SparseMatrix, hops: usize) -> bool {
+    /// How many times faster a multiplication in a dense product is than one that waits for a row.
+    const DENSE_SPEEDUP: usize = 4;
+    let gathered = matrix.num_entries() + hops * (graph.num_nodes() + 2 * graph.num_edges());
+    hops > 0 && matrix.rows() * matrix.cols() <= DENSE_SPEEDUP * gathered
 }
 
 /// Where an encoder records its steps.
@@ -235,6 +251,7 @@ impl Scope<'_> {
                     self.tape.push(product, &[weight])
                 }
                 Piece::OneHot(ids, _) => self.tape.push(Lookup::new(ids.clone()), &[weight]),
+                Piece::Convolved(_) => panic!("what was multiplied already only lacks its bias"),
             };
             sum = Some(match sum {
                 Some(sum) => self.tape.push(Add, &[sum, part]),
@@ -268,9 +285,15 @@ impl Scope<'_> {
     ) -> Var {
         let propagate = Propagate::new(self.operator.clone(), hops).stored(storage);
         let (weight, bias) = (format!("{name}/weight"), format!("{name}/bias"));
+        if let [(_, Piece::Convolved(x))] = input.pieces[..] {
+            let b = self.weight(&bias, [1, width], init.bias(width));
+            return self.tape.push(propagate, &[x, b]);
+        }
         let propagated = match &input.pieces[..] {
             [(_, Piece::Dense(x))] if self.tape.is_constant(*x) => Some(*x),
-            [(_, Piece::Sparse(matrix, None))] if self.is_cheaper_dense(matrix, hops) => Some(self.dense(input)),
+            [(_, Piece::Sparse(matrix, None))] if is_cheaper_dense(self.operator.graph(), matrix, hops) => {
+                Some(self.dense(input))
+            }
             _ => None,
         };
         let fan_in = input.cols();
@@ -287,15 +310,6 @@ impl Scope<'_> {
                 self.tape.push(propagate, &[x, b])
             }
         }
-    }
-
-    /// Whether `Ã^hops F` times a weight, a dense product, costs less than `F` times it and then `hops` hops.
-    fn is_cheaper_dense(&self, matrix: &SparseMatrix, hops: usize) -> bool {
-        /// How many times faster a multiplication in a dense product is than one that waits for a row.
-        const DENSE_SPEEDUP: usize = 4;
-        let graph = self.operator.graph();
-        let gathered = matrix.num_entries() + hops * (graph.num_nodes() + 2 * graph.num_edges());
-        hops > 0 && matrix.rows() * matrix.cols() <= DENSE_SPEEDUP * gathered
     }
 
     /// The rows of the nodes that are asked about, from here on: to be called after the last message was passed, before what is learnt.
@@ -354,6 +368,7 @@ impl Scope<'_> {
                 self.tape.constant(x)
             }
             Piece::OneHot(..) => panic!("one-hot ids are never written out"),
+            Piece::Convolved(_) => panic!("what was multiplied already is not `X`"),
         }
     }
 
@@ -382,7 +397,7 @@ impl Scope<'_> {
                 Piece::Sparse(_, dropped) => {
                     dropped.get_or_insert_default().entries = Some((dropout, name.clone()));
                 }
-                Piece::OneHot(..) => (),
+                Piece::OneHot(..) | Piece::Convolved(_) => (),
             }
         }
         input
@@ -401,7 +416,7 @@ impl Scope<'_> {
                 Piece::Sparse(_, dropped) => {
                     dropped.get_or_insert_default().rows = Some((dropout, name.clone()));
                 }
-                Piece::OneHot(..) => (),
+                Piece::OneHot(..) | Piece::Convolved(_) => (),
             }
         }
         input
@@ -424,7 +439,7 @@ impl Scope<'_> {
                 *x = self.tape.constant(value);
             }
             Piece::Sparse(matrix, _) => *matrix = matrix.with_unit_rows().into(),
-            Piece::OneHot(..) => (),
+            Piece::OneHot(..) | Piece::Convolved(_) => (),
         }
         input
     }

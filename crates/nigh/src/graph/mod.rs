@@ -7,6 +7,7 @@ mod components;
 mod edge_mask;
 pub mod eigen;
 mod hop;
+mod in_order;
 mod locality;
 mod operator;
 pub mod proximity;
@@ -71,6 +72,9 @@ pub(crate) fn order_by(addresses: &[u32]) -> Vec<u32> {
     order.sort_by_key(|&node| addresses[node as usize]);
     order
 }
+
+/// Entries of rows that are handed over at a time.
+const BLOCK: usize = 1 << 20;
 
 /// Nodes or edges between two checks for an interruption.
 const CHECKED: usize = 1 << 16;
@@ -324,31 +328,45 @@ impl Graph {
     /// # Ok::<(), nigh::Error>(())
     /// ```
     pub fn without_edges(&self, hidden: &[[u32; 2]]) -> Graph {
-        let mut ends: Vec<[u32; 2]> = hidden.iter().flat_map(|&[a, b]| [[a, b], [b, a]]).collect();
-        ends.par_sort_unstable();
-        let mut ends = &ends[..];
         let mut offsets = Vec::with_capacity(self.offsets.len());
         let mut neighbours = Vec::with_capacity(self.neighbours.len());
         let mut weights = self.weights.as_ref().map(|weights| Vec::with_capacity(weights.len()));
         offsets.push(0);
-        for node in 0..self.num_nodes() {
-            if node.is_multiple_of(CHECKED) {
-                threads::check();
-            }
-            let count = ends.partition_point(|end| end[0] as usize <= node);
-            let (of_node, rest) = ends.split_at(count);
-            ends = rest;
-            for (at, &other) in self.neighbours(node).iter().enumerate() {
-                if of_node.binary_search(&[node as u32, other]).is_err() {
-                    neighbours.push(other);
-                    if let (Some(kept), Some(own)) = (&mut weights, self.weights(node)) {
-                        kept.push(own[at]);
+        let keep = |block: RowBlock| {
+            neighbours.extend_from_slice(&block.neighbours);
+            weights.iter_mut().for_each(|weights| weights.extend_from_slice(&block.weights));
+            block.lengths.iter().for_each(|&length| offsets.push(offsets[offsets.len() - 1] + length as usize));
+            Ok(())
+        };
+        self.rows_without(hidden, keep).expect("nothing is written");
+        Graph::from_vecs(offsets, neighbours, weights)
+    }
+
+    /// The rows of [`Graph::without_edges`], some at a time. Those of a mapped file are given back behind it.
+    pub(crate) fn rows_without(&self, hidden: &[[u32; 2]], mut take: impl FnMut(RowBlock) -> Result<()>) -> Result<()> {
+        let mut ends: Vec<[u32; 2]> = hidden.iter().flat_map(|&[a, b]| [[a, b], [b, a]]).collect();
+        ends.par_sort_unstable();
+        let mut ends = &ends[..];
+        for rows in self.row_stretches(BLOCK) {
+            threads::check();
+            let mut block = RowBlock { lengths: Vec::new(), neighbours: Vec::new(), weights: Vec::new() };
+            for node in rows.clone() {
+                let count = ends.partition_point(|end| end[0] as usize <= node);
+                let (of_node, rest) = ends.split_at(count);
+                ends = rest;
+                let before = block.neighbours.len();
+                for (at, &other) in self.neighbours(node).iter().enumerate() {
+                    if of_node.is_empty() || of_node.binary_search(&[node as u32, other]).is_err() {
+                        block.neighbours.push(other);
+                        block.weights.extend(self.weights(node).map(|weights| weights[at]));
                     }
                 }
+                block.lengths.push((block.neighbours.len() - before) as u32);
             }
-            offsets.push(neighbours.len());
+            self.release(rows);
+            take(block)?;
         }
-        Graph::from_vecs(offsets, neighbours, weights)
+        Ok(())
     }
 
     /// The graph on the same nodes with only the edges in `kept`, which must be edges of this graph.

@@ -1,6 +1,7 @@
 //! A dense matrix that keeps its storage when its shape changes.
 
 use super::aligned::AlignedVec;
+use std::ops::Range;
 
 /// Row-major `f32` matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -114,6 +115,12 @@ impl Matrix {
     pub fn add(&mut self, other: &Matrix) {
         assert_eq!(self.shape(), other.shape());
         self.data.iter_mut().zip(&*other.data).for_each(|(a, b)| *a += b);
+    }
+
+    /// Some columns.
+    pub(crate) fn columns(&self, columns: Range<usize>) -> Matrix {
+        let width = columns.len();
+        Matrix::from_fn(self.rows, width, |row, column| self.row(row)[columns.start + column])
     }
 
     /// `P X`: row `i` of the result is row `order[i]` of this matrix.

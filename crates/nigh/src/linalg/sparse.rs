@@ -1,6 +1,8 @@
 //! Sparse matrices, in compressed form.
 
+use super::{Matrix, for_row_blocks};
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// A sparse matrix, by rows and by columns: a product reads the rows, its gradient the columns, and neither scatters.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +78,21 @@ impl SparseMatrix {
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
         let range = self.by_row.offsets[row]..self.by_row.offsets[row + 1];
         self.by_row.indices[range.clone()].iter().copied().zip(self.by_row.values[range].iter().copied())
+    }
+
+    /// `F W` of some rows, each summed in the order of its entries.
+    pub(crate) fn times_rows(&self, weight: &Matrix, rows: Range<usize>, product: &mut Matrix) {
+        let width = weight.cols();
+        product.reshape(rows.len(), width);
+        let entries = self.by_row.offsets[rows.end] - self.by_row.offsets[rows.start];
+        for_row_blocks(product.data_mut(), width, width * (1 + entries / rows.len().max(1)), |first, block| {
+            for (sums, row) in block.chunks_exact_mut(width).zip(rows.start + first..) {
+                sums.fill(0.0);
+                for (column, value) in self.row(row) {
+                    sums.iter_mut().zip(weight.row(column as usize)).for_each(|(sum, &weight)| *sum += value * weight);
+                }
+            }
+        });
     }
 
     /// With no entries in rows that are not wanted.

@@ -23,7 +23,7 @@ pub use without::Without;
 use crate::dataset::{Dataset, Features};
 use crate::encoder::{Encoder, Input, Piece, Pretraining, Scope, standardization, standardize};
 use crate::error::{Error, Result};
-use crate::graph::{eigen, order_by};
+use crate::graph::{Graph, eigen, order_by};
 use crate::label_sets::LabelSets;
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
@@ -378,8 +378,28 @@ impl Model {
         }
     }
 
+    /// What the features of a graph are multiplied by before message passing, if they are so wide and sparse that it pays.
+    pub(crate) fn maps_first(&self, graph: &Graph, features: &Features) -> Option<&Matrix> {
+        let Features::Sparse(matrix) = features else { return None };
+        let of_features = self.architecture.branches.iter().filter(|branch| branch.sources == [Source::Features]);
+        of_features.into_iter().find_map(|branch| {
+            let name = branch.encoder.maps_first(graph, matrix)?;
+            self.weights.get(&format!("{}/{name}", branch.prefix())).map(|weight| &weight.value)
+        })
+    }
+
+    /// `F` of a graph, or `F W`, to be propagated in panels.
+    pub(crate) fn feature_source(&self, graph: &Graph, features: &Features) -> PanelSource {
+        match (features, self.maps_first(graph, features)) {
+            (Features::Constant(_), _) => PanelSource::Ones,
+            (Features::Dense(matrix), _) => PanelSource::Dense(matrix.clone()),
+            (Features::Sparse(matrix), None) => PanelSource::Sparse(matrix.clone()),
+            (Features::Sparse(matrix), Some(weight)) => PanelSource::Product(matrix.clone(), weight.clone().into()),
+        }
+    }
+
     /// `E` of a pass after training, to be propagated in panels.
-    pub(crate) fn panel_source(&self, draw: u64) -> PanelSource {
+    pub(crate) fn signal_source(&self, draw: u64) -> PanelSource {
         let Shape { signal, signal_dim: dim, signal_scale, refresh, .. } = self.shape;
         let pass = Pass { training: false, seeds: self.seeds, graph: 0, draw };
         PanelSource::Signal { signal, stream: signal_stream(refresh, &pass), dim, factor: signal_scale.factor(dim) }
@@ -529,6 +549,10 @@ fn piece(
     weights: &mut WeightAccess<'_>,
 ) -> Piece {
     match source {
+        Source::Features if view.convolved_features.is_some() => {
+            let rows = view.convolved_features.as_ref().expect("it is there");
+            Piece::Convolved(tape.constant(rows.as_ref().clone()))
+        }
         Source::Features => match &view.features {
             Features::Constant(rows) => Piece::Dense(tape.constant(Matrix::ones(*rows, 1))),
             Features::Dense(matrix) => Piece::Dense(tape.constant(matrix.as_ref().clone())),
@@ -708,7 +732,6 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Graph;
     use crate::model::catalog::{self, Hyperparameters};
 
     #[test]

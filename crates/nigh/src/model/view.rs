@@ -21,6 +21,8 @@ pub struct View {
     pub graph: u64,
     /// `Ẽ` of the nodes, where it was computed already: the graph then has no edges, and `Ã` is the identity.
     pub(super) propagated_signal: Option<Arc<Matrix>>,
+    /// `Ã^K F W` in the place of `F`, where it was computed already.
+    pub(super) convolved_features: Option<Arc<Matrix>>,
     /// Computed when it is asked for, since it takes time, and kept.
     ridge: Arc<OnceLock<Ridge>>,
 }
@@ -36,7 +38,7 @@ impl View {
         let addresses = (0..graph.num_nodes() as u32).collect();
         let ridge = Arc::default();
         let operator = Operator::symmetric(graph);
-        Ok(View { operator, features, addresses, graph: 0, propagated_signal: None, ridge })
+        Ok(View { operator, features, addresses, graph: 0, propagated_signal: None, convolved_features: None, ridge })
     }
 
     /// As graph number `graph` of several.
@@ -55,6 +57,12 @@ impl View {
     pub(crate) fn with_propagated_signal(self, rows: Matrix) -> View {
         assert!(self.graph().num_edges() == 0 && rows.rows() == self.addresses.len(), "a row per node without edges");
         View { propagated_signal: Some(rows.into()), ..self }
+    }
+
+    /// With `Ã^K F W` in the place of `F W`, under the same condition.
+    pub(crate) fn with_convolved_features(self, rows: Matrix) -> View {
+        assert!(self.graph().num_edges() == 0 && rows.rows() == self.addresses.len(), "a row per node without edges");
+        View { convolved_features: Some(rows.into()), ..self }
     }
 
     /// The same graph with its nodes in another order; they keep their addresses and with them their random draws.

@@ -27,6 +27,7 @@ use crate::linalg::half::Storage;
 use crate::panels::PanelSource;
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::source::{Signal, SignalScale};
+use crate::trained::Trained;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -121,7 +122,13 @@ pub enum Task {
         /// The counts of the graph.
         graph: GraphCounts,
     },
-    /// [the graph file or the block with the names, slices in order] to [rows as .npy or .parquet, and the file of ids of the former].
+    /// [a model in one file, the graph file or the block with the names] to nothing: whether the model knows these nodes in this order.
+    MatchModel {
+        /// The rows.
+        rows: [usize; 2],
+    },
+    /// [the graph file or the block with the names, slices in order, the model and perhaps `Ã^K 1` if it is used] to [rows as .npy or
+    /// .parquet, and the file of ids of the former].
     WriteRows {
         /// The rows.
         rows: [usize; 2],
@@ -129,9 +136,25 @@ pub enum Task {
         skip: usize,
         /// The number of columns of each slice.
         widths: Vec<usize>,
+        /// What is made of the rows: nothing, or the representations of a model.
+        #[serde(default)]
+        model: ModelInput,
     },
     /// [all rows in order] to nothing: the SHA-256 of their numbers.
     DigestRows {},
+}
+
+/// What of a model comes behind the slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelInput {
+    /// Nothing.
+    #[default]
+    None,
+    /// The model.
+    Model,
+    /// The model and `Ã^K 1`.
+    ModelAndOnes,
 }
 
 /// What ids are.
@@ -183,6 +206,17 @@ impl MatrixSettings {
         MatrixSettings::Signal { signal, stream, dim, factor: SignalScale::InverseSqrt.factor(dim) }
     }
 
+    /// `E` of a model.
+    fn of_source(source: &PanelSource) -> Option<MatrixSettings> {
+        match *source {
+            PanelSource::Signal { signal, stream, dim, factor } => {
+                Some(MatrixSettings::Signal { signal, stream, dim, factor })
+            }
+            PanelSource::Ones => Some(MatrixSettings::Ones { dim: 1 }),
+            _ => None,
+        }
+    }
+
     fn source(&self) -> PanelSource {
         match *self {
             MatrixSettings::Signal { signal, stream, dim, factor } => {
@@ -215,6 +249,19 @@ pub struct GraphCounts {
     pub num_edges: usize,
     /// Whether edges have weights.
     pub weighted: bool,
+}
+
+/// What has to be propagated for a model, as a JSON object: `matrix`, `hops`, `storage`, whether `ones` as well, and `num_nodes`
+/// that the model knows. Of models all of whose message passing is `Ã^K E` and `Ã^K 1`.
+pub fn message_passing(trained: &Trained) -> Result<Value> {
+    let passing = trained.message_passing()?;
+    Ok(json!({
+        "matrix": MatrixSettings::of_source(&passing.source),
+        "hops": passing.hops,
+        "storage": passing.storage,
+        "ones": passing.uses_ones,
+        "num_nodes": trained.ids.len(),
+    }))
 }
 
 impl GraphCounts {
@@ -270,10 +317,12 @@ impl Task {
             (Task::HopRows { hops, width, last, graph }, [block, others @ ..], [out]) => {
                 hops::hop_rows(block, others, hops, *width, *last, graph, out)
             }
-            (Task::WriteRows { rows, skip, widths }, [names, slices @ ..], [out, ..])
-                if slices.len() == widths.len() =>
+            (Task::MatchModel { rows }, [model, names], []) => rows::match_model(model, names, range(*rows)),
+            (Task::WriteRows { rows, skip, widths, model }, [names, others @ ..], [out, ..])
+                if others.len() == widths.len() + *model as usize =>
             {
-                rows::write_rows(names, range(*rows), slices, *skip, widths, out)
+                let (slices, model) = others.split_at(widths.len());
+                rows::write_rows(names, range(*rows), slices, *skip, widths, model, out)
             }
             (Task::DigestRows {}, files, []) => rows::digest_rows(files),
             _ => {

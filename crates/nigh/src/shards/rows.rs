@@ -5,7 +5,7 @@ use crate::dataset::{GraphStore, Ids};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::threads;
-use crate::trained::RowWriter;
+use crate::trained::{RowWriter, Trained};
 use nigh_formats::columnar::{ColumnValues, Columnar};
 use nigh_formats::records::is_parquet;
 use nigh_formats::sections::{bytes_of, bytes_of_mut};
@@ -42,10 +42,9 @@ impl SliceRows {
     }
 
     /// The next rows.
-    pub fn read(&mut self, rows: usize, matrix: &mut Matrix) -> Result<()> {
+    pub fn read(&mut self, rows: usize) -> Result<Matrix> {
         let cols = self.cols();
-        matrix.reshape(rows, cols);
-        let mut first = 0;
+        let (mut matrix, mut first) = (Matrix::zeros(rows, cols), 0);
         for (path, file, width) in &mut self.slices {
             self.part.resize(rows * *width, 0.0);
             file.read_exact(bytes_of_mut(&mut self.part)).map_err(Error::io(path))?;
@@ -54,7 +53,7 @@ impl SliceRows {
             }
             first += *width;
         }
-        Ok(())
+        Ok(matrix)
     }
 }
 
@@ -76,22 +75,54 @@ fn names_of(path: &Path, rows: Range<usize>) -> Result<Ids> {
     })
 }
 
-/// Rows from all slices, with names.
+/// Reads a model from one file.
+fn read_model(path: &Path) -> Result<Trained> {
+    Trained::from_bytes(&std::fs::read(path).map_err(Error::io(path))?)
+}
+
+/// Checks that a model knows some nodes in the order in which a graph has them.
+pub(super) fn match_model(model: &Path, names: &Path, rows: Range<usize>) -> Result<Value> {
+    let (known, names) = (read_model(model)?.ids, names_of(names, rows.clone())?);
+    for (at, node) in rows.enumerate() {
+        let (name, expected) = (names.name(at), (node < known.len()).then(|| known.name(node)));
+        if expected.as_ref() != Some(&name) {
+            let problem = match expected {
+                Some(expected) => format!("the model has `{expected}` in this place; it has to be of the same graph"),
+                None => format!("the model knows {} nodes; it has to be of the same graph", known.len()),
+            };
+            return Err(Error::setting("node", name, problem));
+        }
+    }
+    Ok(json!({}))
+}
+
+/// Rows from all slices, with names; those of a model's representations, if there is a model and perhaps `Ã^K 1`.
 pub(super) fn write_rows(
     names: &Path,
     rows: Range<usize>,
     slices: &[PathBuf],
     skip: usize,
     widths: &[usize],
+    model: &[PathBuf],
     out: &Path,
 ) -> Result<Value> {
     let ids = names_of(names, rows.clone())?;
+    let (model, ones) = match model {
+        [] => (None, None),
+        [model, ones @ ..] => (Some(read_model(model)?), ones.first().cloned()),
+    };
     let mut slices = SliceRows::open(slices, widths, skip)?;
-    let mut writer = RowWriter::create(out, ids.into(), slices.cols())?;
-    let mut matrix = Matrix::default();
-    for first in (0..rows.len()).step_by(ROWS) {
+    let mut ones = ones.map(|path| SliceRows::open(&[path], &[1], skip)).transpose()?;
+    let cols = model.as_ref().map_or(slices.cols(), Trained::width);
+    let mut writer = RowWriter::create(out, ids.into(), cols)?;
+    for first in rows.clone().step_by(ROWS) {
         threads::check();
-        slices.read(ROWS.min(rows.len() - first), &mut matrix)?;
+        let nodes = first..(first + ROWS).min(rows.end);
+        let mut matrix = slices.read(nodes.len())?;
+        if let Some(model) = &model {
+            let ones = ones.as_mut().map(|ones| ones.read(nodes.len())).transpose()?;
+            matrix = model.represent_rows(nodes, matrix, ones)?;
+        }
         writer.rows(&matrix)?;
     }
     writer.finish()?;

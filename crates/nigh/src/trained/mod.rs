@@ -1,6 +1,7 @@
 //! A trained model and its use: embed, score, classify, evaluate again. Nothing here changes the model, so one serves many
 //! threads.
 
+mod by_rows;
 mod card;
 mod embedding;
 mod figures;

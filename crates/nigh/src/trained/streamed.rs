@@ -7,7 +7,7 @@ use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
 use crate::memory::Memory;
 use crate::model::{Model, View};
-use crate::panels::{PanelSource, Propagation};
+use crate::panels::{PanelFile, Propagation, rows_at_a_time};
 use crate::plan::{PropagationEstimate, Workload, too_little};
 use crate::source::Source;
 use nigh_formats::atomic::{self, PartialFile};
@@ -161,9 +161,11 @@ fn columns<'a>(
 #[derive(Debug)]
 pub struct StreamedEmbedding<'a> {
     model: &'a Model,
-    /// Whether the constant feature is a branch as well.
-    uses_features: bool,
     signal: Propagation,
+    /// The features, if they are a branch as well.
+    features: Option<Propagation>,
+    /// Whether these are multiplied already when they are propagated.
+    maps_first: bool,
     estimate: PropagationEstimate,
     draw: u64,
     /// The names of the rows.
@@ -173,8 +175,8 @@ pub struct StreamedEmbedding<'a> {
 }
 
 impl Trained {
-    /// As `embed`, within a limit of memory and row by row. Of models all of whose message passing is `Ã^K E` and `Ã^K 1`, such as
-    /// `smp-linear` of a graph without features.
+    /// As `embed`, within a limit of memory and row by row. Of models all of whose message passing is `Ã^K E` and `Ã^K F`, such as
+    /// `smp-linear`. Features are in memory.
     pub fn embed_within<'a>(&'a self, dataset: &Dataset, memory: Memory) -> Result<StreamedEmbedding<'a>> {
         let [_] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
         let (aligned, mut notes) = self.align(dataset)?;
@@ -183,21 +185,27 @@ impl Trained {
             let problem = "needs a model whose message passing is Ã^K E alone, such as smp-linear or smp-signal";
             return Err(Error::setting("memory", memory, problem));
         };
+        let (graph, n) = (&sample.graph, sample.graph.num_nodes());
+        let given = if self.config.task.uses_features() { sample.features.clone() } else { Features::Constant(n) };
         let uses_features = self.model.architecture().uses(Source::Features);
-        if uses_features && self.config.task.uses_features() && !matches!(sample.features, Features::Constant(_)) {
-            return Err(Error::setting("memory", memory, "features of nodes have to be in memory; leave it out"));
-        }
-        let workload = Workload::of_graph(&sample.graph, self.model.shape().signal_dim, hops);
-        let workload = Workload { id_bytes: sample.ids.num_bytes(), storage, ..workload };
+        let source = uses_features.then(|| self.model.feature_source(graph, &given));
+        let workload = Workload {
+            id_bytes: sample.ids.num_bytes(),
+            feature_bytes: sample.features.num_bytes(),
+            feature_columns: source.as_ref().map_or(0, |source| source.cols()),
+            storage,
+            ..Workload::of_graph(graph, self.model.shape().signal_dim, hops)
+        };
         let estimate = workload.propagation(Some(memory)).map_err(|least| too_little(memory, least, REMEDY))?;
         notes.extend(self.note_on_graph(&aligned));
         let draw = self.run().best_epoch as u64;
-        let operator = Operator::symmetric(sample.graph.clone());
-        let (source, addresses) = (self.model.panel_source(draw), sample.addresses.clone());
+        let (operator, addresses) = (Operator::symmetric(graph.clone()), sample.addresses.clone());
+        let signal = Propagation { operator, hops, storage, source: self.model.signal_source(draw), addresses };
         Ok(StreamedEmbedding {
             model: &self.model,
-            uses_features,
-            signal: Propagation { operator, hops, storage, source, addresses },
+            features: source.map(|source| Propagation { source, ..signal.clone() }),
+            maps_first: self.model.maps_first(graph, &given).is_some(),
+            signal,
             estimate,
             draw,
             ids: sample.ids.clone(),
@@ -224,26 +232,104 @@ impl StreamedEmbedding<'_> {
     /// Hands over all rows of `H` in order; panels wait in `folder`.
     pub fn for_each_rows(self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
         let plan = self.estimate.plan(folder);
-        let mut features = Vec::new();
-        if self.uses_features {
-            features.reserve_exact(self.ids.len());
-            let ones = Propagation { source: PanelSource::Ones, ..self.signal.clone() };
-            ones.for_each_rows(&plan, &mut |_, rows| {
-                features.extend_from_slice(rows.data());
-                Ok(())
-            })?;
-        }
+        let mut features = self.features.as_ref().map(|features| features.in_file(&plan)).transpose()?;
+        let at_a_time = rows_at_a_time(self.features.as_ref().map_or(1, Propagation::cols));
         self.signal.for_each_rows(&plan, &mut |first, rows| {
-            let (graph, _) = Graph::from_edges(rows.rows(), &[])?;
-            let nodes = first..first + rows.rows();
-            let constant = if self.uses_features { features[nodes.clone()].to_vec() } else { vec![1.0; nodes.len()] };
-            let constant = Matrix::from_data(nodes.len(), 1, constant);
-            let addresses: Arc<[u32]> = match &self.signal.addresses {
-                Some(addresses) => addresses[nodes].into(),
-                None => (nodes.start as u32..nodes.end as u32).collect(),
-            };
-            let view = View::new(graph, Features::Dense(constant.into()))?.with_addresses(addresses);
-            take(&self.model.represent(&view.with_propagated_signal(rows.clone()), self.draw))
+            for start in (0..rows.rows()).step_by(at_a_time) {
+                let some = start..(start + at_a_time).min(rows.rows());
+                let signal = rows.data()[some.start * rows.cols()..some.end * rows.cols()].to_vec();
+                let signal = Matrix::from_data(some.len(), rows.cols(), signal);
+                let view = self.view(first + some.start, signal, features.as_mut())?;
+                take(&self.model.represent(&view, self.draw))?;
+            }
+            Ok(())
         })
+    }
+
+    /// Some consecutive nodes, all of whose messages have passed.
+    fn view(&self, first: usize, signal: Matrix, features: Option<&mut PanelFile>) -> Result<View> {
+        let nodes = first..first + signal.rows();
+        let addresses: Arc<[u32]> = match &self.signal.addresses {
+            Some(addresses) => addresses[nodes.clone()].into(),
+            None => (nodes.start as u32..nodes.end as u32).collect(),
+        };
+        let (graph, _) = Graph::from_edges(nodes.len(), &[])?;
+        let view = match features {
+            None => View::new(graph, Features::Constant(nodes.len()))?,
+            Some(file) => {
+                let mut rows = Matrix::default();
+                file.read(nodes.clone(), &mut rows)?;
+                match self.maps_first {
+                    true => View::new(graph, Features::Constant(nodes.len()))?.with_convolved_features(rows),
+                    false => View::new(graph, Features::Dense(rows.into()))?,
+                }
+            }
+        };
+        Ok(view.with_addresses(addresses).with_propagated_signal(signal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Sample;
+    use crate::plan::Way;
+    use crate::train::Config;
+    use crate::training::Training;
+
+    /// Communities, with so many features, of which one in `share` is not zero.
+    fn with_features(columns: usize, share: usize) -> Dataset {
+        let plain = Dataset::built_in("communities").unwrap();
+        let n = plain.num_nodes();
+        let entry = |row: usize, column: usize| match (row * 7 + column * 13) % share {
+            0 => 0.5 + ((row + column) % 5) as f32,
+            _ => 0.0,
+        };
+        let features = Features::from_matrix(Matrix::from_fn(n, columns, entry));
+        let sample = Sample { features, ..plain.samples[0].clone() };
+        Dataset { samples: vec![sample], ..plain }
+    }
+
+    #[test]
+    fn features_of_any_kind_give_the_same_rows_within_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut seen = Vec::new();
+        for (columns, share) in [(5, 1), (40, 9), (3_000, 300)] {
+            let dataset = with_features(columns, share);
+            for (model, storage) in [("smp-linear", "float32"), ("smp-mlp", "float16")] {
+                let config = Config {
+                    model: model.into(),
+                    hop_storage: storage.parse().unwrap(),
+                    epochs: 3.into(),
+                    repeats: 1,
+                    ..Config::default()
+                };
+                let trained = Training::new(&dataset, config).unwrap().run().unwrap();
+                let expected = trained.embed(&dataset).unwrap().matrix;
+                for (way, width) in [(Way::InMemory, 32), (Way::OutOfCore, 8)] {
+                    let mut embedding = trained.embed_within(&dataset, Memory::new(1 << 30)).unwrap();
+                    (embedding.estimate.way, embedding.estimate.panel_width) = (way, width);
+                    seen.push((matches!(dataset.samples[0].features, Features::Sparse(_)), embedding.maps_first));
+                    let mut rows = Vec::new();
+                    let take = |some: &Matrix| {
+                        rows.extend_from_slice(some.data());
+                        Ok(())
+                    };
+                    embedding.for_each_rows(folder.path(), take).unwrap();
+                    assert!(rows == expected.data(), "{columns} features, {model}, {way:?}");
+                }
+            }
+        }
+        seen.dedup();
+        assert_eq!(seen, [(false, false), (true, false), (true, true)]);
+        let (dataset, config) = (with_features(5, 1), Config { epochs: 1.into(), repeats: 1, ..linear() });
+        let trained = Training::new(&dataset, config).unwrap().run().unwrap();
+        let estimate = trained.embed_within(&dataset, Memory::new(1 << 30)).unwrap().estimate;
+        let features = estimate.memory.iter().find(|part| part.part == "features").unwrap();
+        assert_eq!(features.bytes, 5 * 4 * trained.summary.num_nodes);
+    }
+
+    fn linear() -> Config {
+        Config { model: "smp-linear".into(), ..Config::default() }
     }
 }
