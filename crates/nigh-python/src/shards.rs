@@ -1,10 +1,12 @@
 //! Tasks of a propagation over many machines.
 
 use crate::errors::{exception, input_error};
+use crate::settings::{config, table};
 use crate::work;
 use nigh::shards::{GraphCounts, HopSettings, MatrixSettings, Task};
 use nigh::{Memory, Signal};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::path::PathBuf;
 
 /// Does a task, described as JSON, from files to files; returns a JSON object.
@@ -48,4 +50,12 @@ pub fn worker_memory(
     let (graph, hops): (GraphCounts, HopSettings) =
         (serde_json::from_str(graph).map_err(wrong)?, serde_json::from_str(hops).map_err(wrong)?);
     Ok(graph.memory(&hops, columns, block_rows))
+}
+
+/// Settings of a training as tasks take them, a JSON object; and how many repeats it has.
+#[pyfunction]
+pub fn training_settings(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<(String, usize)> {
+    let repeats = config(settings)?.repeats;
+    let table = serde_json::to_string(&table(settings)?).map_err(|error| input_error(py, error.to_string()))?;
+    Ok((table, repeats))
 }

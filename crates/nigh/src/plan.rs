@@ -38,6 +38,17 @@ pub struct Workload {
     pub storage: Storage,
 }
 
+/// What decides how much training on sampled pairs takes, beside the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampledWorkload {
+    /// Positive pairs of all epochs.
+    pub positives: usize,
+    /// Negative pairs for each of them.
+    pub negatives_per_positive: usize,
+    /// Pairs of validation and test, positive and negative.
+    pub evaluated: usize,
+}
+
 /// How `Ã^K E` is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -70,7 +81,7 @@ pub struct PartSize {
     pub bytes: usize,
 }
 
-/// What a propagation takes, and how it is done.
+/// What a propagation takes, or a training on sampled pairs, and how it is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PropagationEstimate {
     /// How.
@@ -125,10 +136,19 @@ impl Workload {
 
     /// How `Ã^K E` is computed within this memory, or the least that would be enough.
     pub fn propagation(&self, memory: Option<Memory>) -> std::result::Result<PropagationEstimate, Memory> {
+        self.first_within(memory, |way, width| self.estimate(way, width))
+    }
+
+    /// The best way that fits.
+    fn first_within(
+        &self,
+        memory: Option<Memory>,
+        estimate: impl Fn(Way, usize) -> PropagationEstimate,
+    ) -> std::result::Result<PropagationEstimate, Memory> {
         let candidates = self.candidates();
-        let all = candidates.iter().map(|(way, width)| self.estimate(*way, *width));
+        let all = candidates.iter().map(|(way, width)| estimate(*way, *width));
         match memory {
-            None => Ok(self.estimate(Way::InMemory, self.signal_dim)),
+            None => Ok(estimate(Way::InMemory, self.signal_dim)),
             Some(memory) => match all.clone().find(|estimate| estimate.total() <= memory.bytes()) {
                 Some(estimate) => Ok(estimate),
                 None => Err(Memory::new(all.map(|estimate| estimate.total()).min().unwrap_or(0))),
@@ -174,6 +194,60 @@ impl Workload {
         PropagationEstimate { way, panel_width, memory, disk }
     }
 
+    /// How a training on sampled pairs is done within this memory, or the least that would be enough.
+    pub fn sampled_training(
+        &self,
+        sampled: &SampledWorkload,
+        memory: Option<Memory>,
+    ) -> std::result::Result<PropagationEstimate, Memory> {
+        self.first_within(memory, |way, width| self.sampled_estimate(sampled, way, width))
+    }
+
+    /// Pairs are drawn, rows are gathered, weights are learnt: what takes the most memory counts.
+    fn sampled_estimate(&self, sampled: &SampledWorkload, way: Way, panel_width: usize) -> PropagationEstimate {
+        let part = |part, bytes| PartSize { part, bytes };
+        let SampledWorkload { positives, negatives_per_positive: ratio, evaluated } = *sampled;
+        let ends = |pairs: usize| (2 * pairs).min(self.num_nodes);
+        let of_training = ends(positives * (1 + ratio));
+        let nodes = of_training + ends(evaluated);
+        let (rows, pairs) = (4 * nodes * (self.signal_dim + self.feature_columns), positives * (1 + ratio) + evaluated);
+        let (csr, operator) = (self.csr_bytes(), 4 * self.num_nodes);
+        // A graph in memory stays there, beside the one without held-out edges.
+        let (held, streamed) = if self.mapped { (0, STREAMED.min(csr)) } else { (csr, csr) };
+        let edges = if way == Way::OutOfCore { STREAMED.min(csr) } else { csr };
+        let lengths = if self.mapped { 4 * self.num_nodes } else { 0 };
+        let drawing = vec![
+            part("edges (CSR)", held + streamed + lengths),
+            // Numbers of edges and their order, then the edges.
+            part("pairs", 48 * positives + 16 * positives * ratio + 8 * evaluated),
+        ];
+        let gathering = vec![
+            part("edges (CSR)", held + edges),
+            part("operator", operator),
+            part("panels of Ã^K E", self.panel_bytes(panel_width)),
+            part("pairs", 8 * pairs + 4 * nodes),
+            part("gathered rows", rows),
+        ];
+        let learning = vec![
+            part("edges (CSR)", held),
+            part("pairs", 8 * pairs + 8 * nodes),
+            // The rows, what a step reads, and what it started from.
+            part("gathered rows", 3 * rows),
+            part("representations", 12 * (ends(evaluated) + of_training.min(1 << 16)) * self.width),
+        ];
+        let most = [drawing, gathering, learning].into_iter().max_by_key(|parts| total(parts)).expect("three");
+        let kept = [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", BUFFERS)];
+        let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();
+        memory.retain(|part| part.bytes > 0);
+        let widest = self.signal_dim.max(self.feature_columns);
+        let mut disk = vec![
+            part("panels that wait", if panel_width < widest { 4 * self.num_nodes * widest } else { 0 }),
+            part("graph without held-out edges", if self.mapped { csr } else { 0 }),
+        ];
+        disk.retain(|part| part.bytes > 0);
+        PropagationEstimate { way, panel_width, memory, disk }
+    }
+
     /// What the use of a model on all nodes at once takes.
     pub fn inference(&self) -> Vec<PartSize> {
         let kept = ["edges (CSR)", "operator, addresses", "signal", "features", "ids", "buffers"];
@@ -203,6 +277,19 @@ impl Workload {
         ];
         parts.retain(|part| part.bytes > 0);
         parts
+    }
+
+    /// What makes a run take less memory.
+    pub fn remedy(&self) -> &'static str {
+        match (self.mapped, self.storage) {
+            (true, Storage::Single) => {
+                "hop storage float16 halves the panels, and fewer pairs or epochs have fewer rows"
+            }
+            (true, Storage::Half) => "fewer pairs or epochs have fewer rows, and a smaller signal-dim shorter ones",
+            (false, _) => {
+                "a graph file (`nigh data convert`) lets edges stay on disk, and hop storage float16 halves the panels"
+            }
+        }
     }
 
     /// The time that all hops take, given that of one edge and column.

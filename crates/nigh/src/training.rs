@@ -2,14 +2,19 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::memory::Memory;
 use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
+use crate::plan::{PropagationEstimate, SampledWorkload, Workload, too_little};
+use crate::source::Source;
 use crate::task::Split;
 use crate::train::preset::Preset;
-use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent, class_memory};
+use crate::train::sampled::SampledPlan;
+use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent, Splits, class_memory};
 use crate::trained::Trained;
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
+use std::path::Path;
 
 /// A training that is ready to run.
 ///
@@ -30,6 +35,7 @@ pub struct Training<'d, 'o> {
     observer: Option<&'o mut (dyn Observer + 'o)>,
     checkpoint: Option<Checkpoint>,
     beside: Beside,
+    plan: SampledPlan,
 }
 
 impl<'d> Training<'d, 'static> {
@@ -65,6 +71,7 @@ impl<'d> Training<'d, 'static> {
             observer: None,
             checkpoint: None,
             beside: Beside::default(),
+            plan: SampledPlan::in_memory(),
         })
     }
 }
@@ -77,8 +84,8 @@ impl<'d, 'o> Training<'d, 'o> {
 
     /// Calls `observer` as the training proceeds; it may stop it.
     pub fn observer<'p>(self, observer: &'p mut (dyn Observer + 'p)) -> Training<'d, 'p> {
-        let Training { dataset, config, architecture, split, checkpoint, beside, .. } = self;
-        Training { dataset, config, architecture, split, checkpoint, beside, observer: Some(observer) }
+        let Training { dataset, config, architecture, split, checkpoint, beside, plan, .. } = self;
+        Training { dataset, config, architecture, split, checkpoint, beside, plan, observer: Some(observer) }
     }
 
     /// Writes the state of the training to a file, and resumes from it if it is there.
@@ -91,6 +98,38 @@ impl<'d, 'o> Training<'d, 'o> {
         Training { beside, ..self }
     }
 
+    /// Whether it learns from pairs that are drawn beforehand, which can keep to any memory that [`Training::plan`] finds enough: where
+    /// `pairs-per-epoch` is set, for a model whose message passing comes first and stays the same.
+    pub fn is_sampled(&self) -> bool {
+        self.split.is_none() && self.config.is_sampled(&self.dataset, &self.architecture)
+    }
+
+    /// How a training on sampled pairs is done within this memory. An error if it is too little.
+    pub fn plan(&self, memory: Option<Memory>) -> Result<PropagationEstimate> {
+        let (workload, sampled) = self.workload();
+        let estimate = workload.sampled_training(&sampled, memory);
+        estimate.map_err(|least| too_little(memory.unwrap_or(least), least, workload.remedy()))
+    }
+
+    fn workload(&self) -> (Workload, SampledWorkload) {
+        let (sample, config) = (&self.dataset.samples[0], &self.config);
+        let uses_features = self.architecture.uses(Source::Features);
+        let workload = Workload {
+            id_bytes: sample.ids.num_bytes(),
+            feature_bytes: sample.features.num_bytes(),
+            feature_columns: if uses_features { sample.features.cols() } else { 0 },
+            width: config.width,
+            storage: config.hop_storage,
+            ..Workload::of_graph(&sample.graph, config.signal_dim, config.hops)
+        };
+        (workload, config.sampled_workload(sample.graph.num_edges()))
+    }
+
+    /// As this plan says. The graph without held-out edges and panels that wait are in files without names in `folder`.
+    pub fn planned(self, plan: &PropagationEstimate, folder: &Path) -> Training<'d, 'o> {
+        Training { plan: SampledPlan::of(plan, folder), ..self }
+    }
+
     /// Every setting, with all choices made.
     pub fn config(&self) -> &Resolved {
         &self.config
@@ -99,9 +138,16 @@ impl<'d, 'o> Training<'d, 'o> {
     /// Trains, and keeps the model of the best repeat. Within [`threads::run`](crate::threads::run) it can be interrupted; what a
     /// checkpoint has then stays.
     pub fn run(self) -> Result<Trained> {
-        let Training { dataset, config, architecture, split, observer, checkpoint, beside } = self;
-        let split = split.as_ref();
-        let job = Job { dataset: &dataset, config: &config, architecture: &architecture, split, beside };
+        let is_sampled = self.is_sampled();
+        let Training { dataset, config, architecture, split, observer, checkpoint, beside, plan } = self;
+        let splits = match &split {
+            Some(split) => Splits::Given(split),
+            None if is_sampled => Splits::Sampled(&plan),
+            None => Splits::Drawn,
+        };
+        let dimensions = Dimensions::of(&dataset);
+        let dataset_of = Some(&*dataset);
+        let job = Job { dataset: dataset_of, dimensions, config: &config, architecture: &architecture, splits, beside };
         let mut silent = Silent;
         let outcome = catch(|| train::fit(&job, observer.unwrap_or(&mut silent), checkpoint.as_ref()))??;
         Ok(Trained::new(&dataset, config, outcome))

@@ -166,7 +166,7 @@ fn blocks_join_to_the_graph_file_and_every_division_to_the_vectors_of_one_machin
                         false => (0, panels.iter().map(|panel: &Vec<PathBuf>| panel[number].clone()).collect()),
                     };
                     let names = if by_slices { &joined } else { &built.files[number] };
-                    let task = json!({ "do": "write-rows", "rows": rows, "skip": skip, "widths": WIDTHS });
+                    let task = json!({ "do": "write-rows", "rows": rows, "skip": skip, "slices": 2 });
                     run(task, &[vec![names.clone()], files].concat(), std::slice::from_ref(&out));
                     parts.push(out);
                 }
@@ -178,7 +178,7 @@ fn blocks_join_to_the_graph_file_and_every_division_to_the_vectors_of_one_machin
                 let parquet = path("rows.parquet");
                 if by_slices {
                     let all = [0, expected.len() / DIM];
-                    let task = json!({ "do": "write-rows", "rows": all, "skip": 0, "widths": WIDTHS });
+                    let task = json!({ "do": "write-rows", "rows": all, "skip": 0, "slices": 2 });
                     run(task, &[vec![joined.clone()], slices].concat(), std::slice::from_ref(&parquet));
                     assert_eq!(run(json!({ "do": "digest-rows" }), &[parquet], &[])["sha256"], json!(digest));
                 }

@@ -70,7 +70,11 @@ pub struct Estimate {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole_number, allow_negative_numbers = true)]
     pub width: usize,
 
-    /// Positive training pairs of an epoch, 0 for all edges
+    /// Epochs, for training on sampled pairs
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole_number, allow_negative_numbers = true)]
+    pub epochs: usize,
+
+    /// Positive training pairs of an epoch, drawn at random as `nigh train --model smp-linear` does; 0 for all edges
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number, allow_negative_numbers = true)]
     pub pairs_per_epoch: usize,
 
@@ -92,4 +96,5 @@ Examples:
 
 pub(super) const ESTIMATE_EXAMPLES: &str = "Examples:
   nigh estimate graph.nigh --memory 8GiB
+  nigh estimate graph.nigh --pairs-per-epoch 20480 --epochs 30 --memory 8GiB
   nigh estimate --nodes 50000000 --edges 1000000000 --memory 12GiB --json";

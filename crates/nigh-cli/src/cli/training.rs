@@ -26,7 +26,8 @@ pub struct Train {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Memory to keep to, such as 8GiB; a training that would take more is refused [default: what is free]
+    /// Memory to keep to, such as 8GiB: with --pairs-per-epoch and a model such as smp-linear by panels of columns and edges on disk;
+    /// any other training that would take more is refused [default: what is free]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Memory>,
 
@@ -45,6 +46,7 @@ pub(super) const TRAIN_EXAMPLES: &str = "Examples:
   nigh train communities --task link-prediction --model smp-linear
   nigh train edges.csv --labels labels.csv --task node-classification --out model
   nigh train edges.csv --config settings.toml --out model --resume
+  nigh train graph.nigh --model smp-linear --pairs-per-epoch 20480 --batch-size 2048 --epochs 30 --memory 8GiB --out model
 
 Datasets: `nigh data list`
 Models: `nigh models`";

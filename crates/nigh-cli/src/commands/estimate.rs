@@ -6,9 +6,10 @@ use crate::cli::{Estimate, PropagationOptions};
 use anyhow::Result;
 use nigh::dataset::{Folders, GraphStore, InputFiles};
 use nigh::display::{byte_size, duration, pluralize};
-use nigh::plan::{PartSize, PropagationEstimate, Workload, measure_hop, total};
+use nigh::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, measure_hop, total};
 use nigh::report::aligned_table::AlignedTable;
-use nigh::{Dataset, Error};
+use nigh::task::MOST_HELD_OUT;
+use nigh::{Dataset, Error, Memory};
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
@@ -19,11 +20,7 @@ pub fn run(options: &Estimate, _: bool) -> Result<()> {
     let (name, workload) = workload(options)?;
     let workload = Workload { signal_dim, hops, storage, width: options.width, ..workload };
     let propagation = within(&workload, memory)?;
-    let num_pairs = match options.pairs_per_epoch {
-        0 => workload.num_edges,
-        pairs => pairs.min(workload.num_edges),
-    };
-    let training = workload.training(num_pairs);
+    let training = Training::of(&workload, options)?;
     let per_product = measure_hop(propagation.panel_width)?;
     let time = workload.propagation_time(per_product);
     if options.json {
@@ -44,14 +41,71 @@ pub fn run(options: &Estimate, _: bool) -> Result<()> {
                 "seconds": time.as_secs_f64(),
                 "nanoseconds_per_edge_and_column": 1e9 * per_product.as_secs_f64(),
             },
-            "training_in_memory": {
-                "memory": training,
-                "memory_bytes": total(&training),
-                "fits": memory.map(|memory| total(&training) <= memory.bytes()),
-            },
+            "training_in_memory": training.in_memory.as_ref().map(|parts| json!({
+                "memory": parts,
+                "memory_bytes": total(parts),
+                "fits": memory.map(|memory| total(parts) <= memory.bytes()),
+            })),
+            "training_on_sampled_pairs": training.sampled.as_ref().map(|found| match found {
+                Ok(estimate) => json!({
+                    "way": estimate.way,
+                    "panel_width": estimate.panel_width,
+                    "memory": estimate.memory,
+                    "memory_bytes": estimate.total(),
+                    "disk": estimate.disk,
+                    "disk_bytes": total(&estimate.disk),
+                    "fits": memory.map(|_| true),
+                }),
+                Err(least) => json!({ "memory_bytes": least.bytes(), "fits": false }),
+            }),
         }));
     }
     print(&text(&name, &workload, &propagation, &training, time, per_product))
+}
+
+/// What a training takes: of all edges, or of some that are drawn.
+struct Training {
+    in_memory: Option<Vec<PartSize>>,
+    /// Or the least memory that would be enough.
+    sampled: Option<std::result::Result<PropagationEstimate, Memory>>,
+}
+
+impl Training {
+    fn of(workload: &Workload, options: &Estimate) -> Result<Training> {
+        if options.pairs_per_epoch == 0 || options.pairs_per_epoch >= workload.num_edges {
+            return Ok(Training { in_memory: Some(workload.training(workload.num_edges)), sampled: None });
+        }
+        if !(1..=1 << 24).contains(&options.epochs) {
+            return Err(Error::setting("epochs", options.epochs, "expected a whole number from 1 to 2^24").into());
+        }
+        // As smp-linear has it.
+        let held_out = (workload.num_edges / 10).min(MOST_HELD_OUT);
+        let sampled = SampledWorkload {
+            positives: options.epochs * options.pairs_per_epoch,
+            negatives_per_positive: 1,
+            evaluated: 4 * held_out,
+        };
+        let workload = Workload { feature_columns: workload.feature_columns.max(1), ..*workload };
+        Ok(Training { in_memory: None, sampled: Some(workload.sampled_training(&sampled, options.of.memory)) })
+    }
+
+    fn text(&self, table: impl Fn(&str, &[PartSize]) -> String) -> String {
+        if let Some(parts) = &self.in_memory {
+            return table("training in memory", parts);
+        }
+        match &self.sampled {
+            Some(Ok(estimate)) => {
+                let disk = byte_size(total(&estimate.disk) as u64);
+                format!(
+                    "{}\n{}; {disk} on disk\n",
+                    table("training on sampled pairs", &estimate.memory),
+                    described(estimate)
+                )
+            }
+            Some(Err(least)) => format!("training on sampled pairs takes {least} at least\n"),
+            None => String::new(),
+        }
+    }
 }
 
 fn result_bytes(workload: &Workload) -> usize {
@@ -90,15 +144,16 @@ fn workload(options: &Estimate) -> Result<(String, Workload)> {
         return Err(Error::SeveralGraphs { count: dataset.samples.len() }.into());
     };
     let workload = Workload::of_graph(&sample.graph, 0, 0);
-    let feature_bytes = sample.features.num_bytes();
-    Ok((dataset.name.clone(), Workload { id_bytes: sample.ids.num_bytes(), feature_bytes, ..workload }))
+    let (feature_bytes, feature_columns) = (sample.features.num_bytes(), sample.features.cols());
+    let id_bytes = sample.ids.num_bytes();
+    Ok((dataset.name.clone(), Workload { id_bytes, feature_bytes, feature_columns, ..workload }))
 }
 
 fn text(
     name: &str,
     workload: &Workload,
     propagation: &PropagationEstimate,
-    training: &[PartSize],
+    training: &Training,
     time: Duration,
     per_product: Duration,
 ) -> String {
@@ -124,6 +179,6 @@ fn text(
         byte_size(result_bytes(workload) as u64),
         duration(time),
         1e9 * per_product.as_secs_f64(),
-        table("training in memory", training),
+        training.text(table),
     )
 }

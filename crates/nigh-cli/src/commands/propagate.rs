@@ -36,10 +36,15 @@ pub fn run(options: &Propagate, quiet: bool) -> Result<()> {
     let files = writer.finish()?;
     drop(working);
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    let peak =
-        Peak::so_far().bytes().map_or(String::new(), |peak| format!("; peak memory {}", Memory::new(peak as usize)));
-    print_notes(&[format!("{} nodes, {dim} numbers each: {}{peak}", graph.num_nodes(), files.join(", "))], quiet);
+    let written = format!("{} nodes, {dim} numbers each: {}", graph.num_nodes(), files.join(", "));
+    print_notes(&[format!("{written}; {}", peak())], quiet);
     Ok(())
+}
+
+/// What the process took at most.
+pub fn peak() -> String {
+    let bytes = Peak::so_far().bytes();
+    bytes.map_or("peak memory unknown".into(), |peak| format!("peak memory {}", Memory::new(peak as usize)))
 }
 
 /// The folder of a file.

@@ -1,5 +1,6 @@
 //! `nigh train`: split, build, train, report, save.
 
+use super::propagate::{described, folder_of, peak};
 use super::{load, new_folder, note_on_settings, print, print_json, print_notes};
 use crate::cli::Train;
 use crate::progress::TrainingBar;
@@ -9,7 +10,7 @@ use nigh::dataset::FixedSplit;
 use nigh::display::{byte_size, percent, pluralize};
 use nigh::experiment::Peak;
 use nigh::model::PairSource;
-use nigh::plan::{Workload, too_little, total};
+use nigh::plan::{Way, Workload, too_little, total};
 use nigh::report::aligned_table::AlignedTable;
 use nigh::threads::MAX_THREADS;
 use nigh::train::mean_and_std;
@@ -30,7 +31,13 @@ pub fn run(options: &Train, quiet: bool) -> Result<()> {
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     let dataset = settings.with_split(&settings.config, load(&options.data, quiet)?)?;
     let training = Training::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error))?;
-    check_memory(&dataset, training.config(), options.memory)?;
+    let training = match training.is_sampled() {
+        true => planned(training, options, quiet)?,
+        false => {
+            check_memory(&dataset, training.config(), options.memory)?;
+            training
+        }
+    };
     let chosen = settings.config.chosen_model();
     if let Some(reason) = chosen.reason {
         print_notes(&[format!("model {}: {reason}; `--model` takes another", chosen.name)], quiet);
@@ -92,6 +99,21 @@ pub fn run(options: &Train, quiet: bool) -> Result<()> {
     show(options, &dataset, &trained, &unused, out.as_deref(), quiet)
 }
 
+/// A training on sampled pairs, as it is done within the limit, or within what is free.
+fn planned<'d>(training: Training<'d, 'static>, options: &Train, quiet: bool) -> Result<Training<'d, 'static>> {
+    let plan = training.plan(options.memory.or_else(Memory::available))?;
+    if options.memory.is_none() && plan.way == Way::InMemory {
+        return Ok(training);
+    }
+    print_notes(&[described(&plan)], quiet);
+    // Files without names are where the model will be, or where others are.
+    let folder = match &options.out {
+        Some(out) => folder_of(out).ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new(".")).to_path_buf(),
+        None => std::env::temp_dir(),
+    };
+    Ok(training.planned(&plan, &folder))
+}
+
 /// Refuses a training that would not fit, with what it takes.
 fn check_memory(dataset: &Dataset, config: &Resolved, memory: Option<Memory>) -> Result<()> {
     let Some(limit) = memory.or_else(Memory::available) else { return Ok(()) };
@@ -119,7 +141,8 @@ fn check_memory(dataset: &Dataset, config: &Resolved, memory: Option<Memory>) ->
     let parts: Vec<String> =
         parts.iter().map(|part| format!("{} {}", part.part, byte_size(part.bytes as u64))).collect();
     let remedy = format!(
-        "{}; --pairs-per-epoch and a smaller --signal-dim or --width need less, and `nigh propagate` needs no training",
+        "{}; --model smp-linear --pairs-per-epoch N learns from a sample of the edges, within any memory if they are in a graph \
+         file (`nigh data convert`), and a smaller --signal-dim or --width needs less",
         parts.join(", ")
     );
     Err(too_little(limit, Memory::new(total(&largest.training(pairs))), &remedy).into())
@@ -134,6 +157,7 @@ fn show(
     quiet: bool,
 ) -> Result<()> {
     print_notes(trained.summary.note_on_hits(trained.config.metric).as_slice(), quiet);
+    print_notes(&[peak()], quiet || options.memory.is_none());
     match options.json {
         true => print_json(&json(trained, unused, out)),
         false => print(&text(dataset, trained)),

@@ -84,7 +84,6 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::dataset::generate::{PowerLaw, power_law};
     use crate::dataset::{Dataset, GraphStore};
 

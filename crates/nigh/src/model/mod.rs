@@ -23,13 +23,13 @@ pub use without::Without;
 use crate::dataset::{Dataset, Features};
 use crate::encoder::{Encoder, Input, Piece, Pretraining, Scope, standardization, standardize};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, eigen, order_by};
+use crate::graph::{Graph, Operator, eigen, order_by};
 use crate::label_sets::LabelSets;
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
 use crate::ops::signal::{Stochastic, signal_stream};
-use crate::panels::PanelSource;
+use crate::panels::{PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds};
 use crate::source::labels::{LabelKind, label_rows};
 use crate::source::structure::{STRUCTURE_WIDTH, structure_rows};
@@ -94,6 +94,25 @@ impl Architecture {
     /// Whether pairs are scored by what is known of them as well.
     pub fn knows_pairs(&self) -> bool {
         !self.pair_sources.is_empty()
+    }
+
+    /// `K` and the storage between hops, if all message passing is `Ã^K E` and `Ã^K F`.
+    pub(crate) fn propagated_signal(&self) -> Option<(usize, Storage)> {
+        let Architecture { branches, head, heuristic, pair_sources } = self;
+        let hops: Vec<_> = branches.iter().map(|branch| branch.encoder.hops_first()).collect();
+        let sources = branches.iter().all(|branch| matches!(branch.sources[..], [Source::Signal] | [Source::Features]));
+        let plain = heuristic.is_none() && pair_sources.is_empty() && *head != Head::Gated;
+        let same = hops.windows(2).all(|pair| pair[0] == pair[1]);
+        if plain && sources && same && self.uses(Source::Signal) { hops.first().copied().flatten() } else { None }
+    }
+
+    /// The name of the weight that features of a graph are multiplied by before message passing, if they are so wide and sparse that
+    /// it pays.
+    pub(crate) fn maps_first(&self, graph: &Graph, features: &Features) -> Option<String> {
+        let Features::Sparse(matrix) = features else { return None };
+        let mut of_features = self.branches.iter().filter(|branch| branch.sources == [Source::Features]);
+        of_features
+            .find_map(|branch| Some(format!("{}/{}", branch.prefix(), branch.encoder.maps_first(graph, matrix)?)))
     }
 }
 
@@ -364,28 +383,10 @@ impl Model {
         Some(likelihood)
     }
 
-    /// `K` and the storage between hops, if all message passing of the model is `Ã^K E` and `Ã^K F`.
-    pub(crate) fn propagated_signal(&self) -> Option<(usize, Storage)> {
-        let Architecture { branches, head, heuristic, pair_sources } = &self.architecture;
-        let hops: Vec<_> = branches.iter().map(|branch| branch.encoder.hops_first()).collect();
-        let sources = branches.iter().all(|branch| matches!(branch.sources[..], [Source::Signal] | [Source::Features]));
-        let plain = heuristic.is_none() && pair_sources.is_empty() && *head != Head::Gated;
-        let same = hops.windows(2).all(|pair| pair[0] == pair[1]);
-        if plain && sources && same && self.architecture.uses(Source::Signal) {
-            hops.first().copied().flatten()
-        } else {
-            None
-        }
-    }
-
-    /// What the features of a graph are multiplied by before message passing, if they are so wide and sparse that it pays.
+    /// What features of a graph are multiplied by before message passing, if they are.
     pub(crate) fn maps_first(&self, graph: &Graph, features: &Features) -> Option<&Matrix> {
-        let Features::Sparse(matrix) = features else { return None };
-        let of_features = self.architecture.branches.iter().filter(|branch| branch.sources == [Source::Features]);
-        of_features.into_iter().find_map(|branch| {
-            let name = branch.encoder.maps_first(graph, matrix)?;
-            self.weights.get(&format!("{}/{name}", branch.prefix())).map(|weight| &weight.value)
-        })
+        let name = self.architecture.maps_first(graph, features)?;
+        self.weights.get(&name).map(|weight| &weight.value)
     }
 
     /// `F` of a graph, or `F W`, to be propagated in panels.
@@ -398,8 +399,20 @@ impl Model {
         }
     }
 
+    /// `Ã^K E` of a graph, if all message passing of the model is that and `Ã^K F`. Node `i` is known as `addresses[i]`.
+    pub(crate) fn signal_propagation(
+        &self,
+        graph: Arc<Graph>,
+        addresses: Option<Arc<[u32]>>,
+        draw: u64,
+    ) -> Option<Propagation> {
+        let (hops, storage) = self.architecture.propagated_signal()?;
+        let (operator, source) = (Operator::symmetric(graph), self.signal_source(draw));
+        Some(Propagation { operator, hops, storage, source, addresses })
+    }
+
     /// `E` of a pass after training, to be propagated in panels.
-    pub(crate) fn signal_source(&self, draw: u64) -> PanelSource {
+    fn signal_source(&self, draw: u64) -> PanelSource {
         let Shape { signal, signal_dim: dim, signal_scale, refresh, .. } = self.shape;
         let pass = Pass { training: false, seeds: self.seeds, graph: 0, draw };
         PanelSource::Signal { signal, stream: signal_stream(refresh, &pass), dim, factor: signal_scale.factor(dim) }
@@ -412,7 +425,9 @@ impl Model {
 
     /// Records the framework equation over one graph.
     pub fn record(&self, view: &View) -> Recording {
-        let fits = view.features.cols() == self.shape.num_features || !self.architecture.uses(Source::Features);
+        let fits = view.features.cols() == self.shape.num_features
+            || view.convolved_features.is_some()
+            || !self.architecture.uses(Source::Features);
         assert!(fits, "features of the width the model was built for");
         record(&self.architecture, &self.shape, self.seeds, WeightAccess::LookUp(&self.weights), view, Ask::Everything)
     }

@@ -10,6 +10,7 @@ use crate::linalg::aligned::AlignedVec;
 use crate::linalg::half::{Half, Storage};
 use crate::panels::{PanelSource, Propagation};
 use crate::threads;
+use nigh_formats::npy;
 use nigh_formats::sections::{bytes_of, bytes_of_mut};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -152,6 +153,7 @@ impl HopFiles<'_> {
             let mut y = AlignedVec::<f32>::zeros(num_rows * width);
             hop_of_rows(rows, &x, width, HopOf::Last { factor: 1.0 / scale }, &mut y);
             return written(out, |file| {
+                npy::write_header::<f32>(file, &[num_rows, columns]).map_err(Error::io(out))?;
                 for row in y.chunks_exact(width) {
                     file.write_all(bytes_of(&row[..columns])).map_err(Error::io(out))?;
                 }

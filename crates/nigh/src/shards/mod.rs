@@ -9,7 +9,9 @@
 //! | graph | one | all blocks | the graph file, the bytes that [`Dataset::convert`](crate::Dataset::convert) writes |
 //! | slices | one per slice of columns | the graph file | these columns of `Ã^K E` |
 //! | hops | one per hop, block and slice | the block, the slice of the hop before | these rows and columns of the next |
-//! | rows | one per block of rows | all slices | rows of `Ã^K E` with the names of their nodes |
+//! | rows | one per block of rows | all slices | rows of `Ã^K E`, or of a model's `H`, with the names of their nodes |
+//! | pairs | one per repeat | the graph file | the graph without held-out edges, and all pairs: a training begins |
+//! | model | one | pairs, and the slices of these graphs | the model |
 //!
 //! `slices` needs the edges in one place and nothing from other workers; `hops` needs the edges of one block. Both give the bits of
 //! [`Propagation`](crate::panels::Propagation). What a task does depends on its description and its files alone, so that a lost one is run
@@ -19,15 +21,16 @@ mod edges;
 mod hops;
 mod ids;
 mod rows;
+mod training;
 
 use crate::dataset::{EdgeColumns, WeightColumn};
 use crate::error::{Error, Result};
-use crate::graph::whole_vectors;
+use crate::graph::{Graph, whole_vectors};
 use crate::linalg::half::Storage;
-use crate::panels::PanelSource;
+use crate::panels::{PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::source::{Signal, SignalScale};
-use crate::trained::Trained;
+use crate::trained::{Propagations, Trained};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -134,11 +137,27 @@ pub enum Task {
         rows: [usize; 2],
         /// Rows of each slice before the first of these.
         skip: usize,
-        /// The number of columns of each slice.
-        widths: Vec<usize>,
+        /// How many slices there are.
+        slices: usize,
         /// What is made of the rows: nothing, or the representations of a model.
         #[serde(default)]
         model: ModelInput,
+    },
+    /// [the rows of a slice, block by block] to [all rows of the slice].
+    JoinRows {},
+    /// [the graph file] to [the graph without the edges that a repeat holds out, the pairs of the repeat].
+    HoldOut {
+        /// The settings of the training, as in a TOML file.
+        settings: toml::Table,
+        /// Counted from 0.
+        repeat: usize,
+    },
+    /// [the graph file, and of each repeat its pairs, the slices of `Ã^K E` of its graph and perhaps `Ã^K 1`] to [the model in one file].
+    TrainModel {
+        /// How many slices a repeat has.
+        slices: usize,
+        /// Whether `Ã^K 1` comes behind them.
+        ones: bool,
     },
     /// [all rows in order] to nothing: the SHA-256 of their numbers.
     DigestRows {},
@@ -254,13 +273,18 @@ pub struct GraphCounts {
 /// What has to be propagated for a model, as a JSON object: `matrix`, `hops`, `storage`, whether `ones` as well, and `num_nodes`
 /// that the model knows. Of models all of whose message passing is `Ã^K E` and `Ã^K 1`.
 pub fn message_passing(trained: &Trained) -> Result<Value> {
-    let passing = trained.message_passing()?;
+    let (nowhere, _) = Graph::from_edges(0, &[])?;
+    message_passing_of(&trained.propagations(nowhere.into())?, trained.ids.len())
+}
+
+fn message_passing_of(propagations: &Propagations, num_nodes: usize) -> Result<Value> {
+    let Propagation { hops, storage, source, .. } = &propagations.signal;
     Ok(json!({
-        "matrix": MatrixSettings::of_source(&passing.source),
-        "hops": passing.hops,
-        "storage": passing.storage,
-        "ones": passing.uses_ones,
-        "num_nodes": trained.ids.len(),
+        "matrix": MatrixSettings::of_source(source),
+        "hops": hops,
+        "storage": storage,
+        "ones": propagations.constant.is_some(),
+        "num_nodes": num_nodes,
     }))
 }
 
@@ -318,11 +342,18 @@ impl Task {
                 hops::hop_rows(block, others, hops, *width, *last, graph, out)
             }
             (Task::MatchModel { rows }, [model, names], []) => rows::match_model(model, names, range(*rows)),
-            (Task::WriteRows { rows, skip, widths, model }, [names, others @ ..], [out, ..])
-                if others.len() == widths.len() + *model as usize =>
+            (Task::WriteRows { rows, skip, slices, model }, [names, others @ ..], [out, ..])
+                if others.len() == slices + *model as usize =>
             {
-                let (slices, model) = others.split_at(widths.len());
-                rows::write_rows(names, range(*rows), slices, *skip, widths, model, out)
+                let (slices, model) = others.split_at(*slices);
+                rows::write_rows(names, range(*rows), slices, *skip, model, out)
+            }
+            (Task::JoinRows {}, parts, [out]) => rows::join_rows(parts, out),
+            (Task::HoldOut { settings, repeat }, [graph], [visible, pairs]) => {
+                training::hold_out(graph, settings, *repeat, visible, pairs)
+            }
+            (Task::TrainModel { slices, ones }, [graph, files @ ..], [out]) => {
+                training::train(graph, files, *slices, *ones, out)
             }
             (Task::DigestRows {}, files, []) => rows::digest_rows(files),
             _ => {

@@ -7,12 +7,13 @@ use crate::linalg::Matrix;
 use crate::threads;
 use crate::trained::{RowWriter, Trained};
 use nigh_formats::columnar::{ColumnValues, Columnar};
+use nigh_formats::npy::{self, NpyRows};
 use nigh_formats::records::is_parquet;
-use nigh_formats::sections::{bytes_of, bytes_of_mut};
+use nigh_formats::sections::bytes_of;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -20,41 +21,57 @@ use std::path::{Path, PathBuf};
 const ROWS: usize = 1 << 16;
 
 /// Some rows of all slices, beside each other.
-pub(super) struct SliceRows {
-    slices: Vec<(PathBuf, File, usize)>,
+struct SliceRows {
+    slices: Vec<NpyRows>,
+    next: usize,
     part: Vec<f32>,
 }
 
 impl SliceRows {
     /// The first `skip` rows of each slice are passed over.
-    pub fn open(slices: &[PathBuf], widths: &[usize], skip: usize) -> Result<SliceRows> {
-        let open = |(path, &width): (&PathBuf, &usize)| {
-            let mut file = File::open(path).map_err(Error::io(path))?;
-            file.seek(SeekFrom::Start((skip * width * size_of::<f32>()) as u64)).map_err(Error::io(path))?;
-            Ok((path.clone(), file, width))
-        };
-        let slices = slices.iter().zip(widths).map(open).collect::<Result<Vec<_>>>()?;
-        Ok(SliceRows { slices, part: Vec::new() })
+    fn open(slices: &[PathBuf], skip: usize) -> Result<SliceRows> {
+        let slices = slices.iter().map(|path| Ok(NpyRows::open(path)?)).collect::<Result<Vec<_>>>()?;
+        Ok(SliceRows { slices, next: skip, part: Vec::new() })
     }
 
-    pub fn cols(&self) -> usize {
-        self.slices.iter().map(|slice| slice.2).sum()
+    fn cols(&self) -> usize {
+        self.slices.iter().map(|slice| slice.shape()[1]).sum()
     }
 
     /// The next rows.
-    pub fn read(&mut self, rows: usize) -> Result<Matrix> {
+    fn read(&mut self, rows: usize) -> Result<Matrix> {
         let cols = self.cols();
         let (mut matrix, mut first) = (Matrix::zeros(rows, cols), 0);
-        for (path, file, width) in &mut self.slices {
-            self.part.resize(rows * *width, 0.0);
-            file.read_exact(bytes_of_mut(&mut self.part)).map_err(Error::io(path))?;
-            for (to, from) in matrix.data_mut().chunks_exact_mut(cols).zip(self.part.chunks_exact(*width)) {
-                to[first..first + *width].copy_from_slice(from);
+        for slice in &mut self.slices {
+            slice.read(self.next..self.next + rows, &mut self.part)?;
+            let width = slice.shape()[1];
+            for (to, from) in matrix.data_mut().chunks_exact_mut(cols).zip(self.part.chunks_exact(width)) {
+                to[first..first + width].copy_from_slice(from);
             }
-            first += *width;
+            first += width;
         }
+        self.next += rows;
         Ok(matrix)
     }
+}
+
+/// The rows of a slice in one file.
+pub(super) fn join_rows(parts: &[PathBuf], out: &Path) -> Result<Value> {
+    let mut parts = parts.iter().map(|path| Ok(NpyRows::open(path)?)).collect::<Result<Vec<_>>>()?;
+    let rows = parts.iter().map(|part| part.shape()[0]).sum();
+    let cols = parts.first().map_or(0, |part| part.shape()[1]);
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(out).map_err(Error::io(out))?);
+    npy::write_header::<f32>(&mut file, &[rows, cols]).map_err(Error::io(out))?;
+    let mut values = Vec::new();
+    for part in &mut parts {
+        for first in (0..part.shape()[0]).step_by(ROWS) {
+            threads::check();
+            part.read(first..(first + ROWS).min(part.shape()[0]), &mut values)?;
+            file.write_all(bytes_of(&values)).map_err(Error::io(out))?;
+        }
+    }
+    file.flush().map_err(Error::io(out))?;
+    Ok(json!({}))
 }
 
 /// The names of some rows, from a graph file or from a block that has just these.
@@ -102,7 +119,6 @@ pub(super) fn write_rows(
     rows: Range<usize>,
     slices: &[PathBuf],
     skip: usize,
-    widths: &[usize],
     model: &[PathBuf],
     out: &Path,
 ) -> Result<Value> {
@@ -111,9 +127,9 @@ pub(super) fn write_rows(
         [] => (None, None),
         [model, ones @ ..] => (Some(read_model(model)?), ones.first().cloned()),
     };
-    let mut slices = SliceRows::open(slices, widths, skip)?;
-    let mut ones = ones.map(|path| SliceRows::open(&[path], &[1], skip)).transpose()?;
-    let cols = model.as_ref().map_or(slices.cols(), Trained::width);
+    let mut slices = SliceRows::open(slices, skip)?;
+    let mut ones = ones.map(|path| SliceRows::open(&[path], skip)).transpose()?;
+    let cols = model.as_ref().map_or(slices.cols(), |model| model.model().representation_width());
     let mut writer = RowWriter::create(out, ids.into(), cols)?;
     for first in rows.clone().step_by(ROWS) {
         threads::check();
@@ -121,7 +137,7 @@ pub(super) fn write_rows(
         let mut matrix = slices.read(nodes.len())?;
         if let Some(model) = &model {
             let ones = ones.as_mut().map(|ones| ones.read(nodes.len())).transpose()?;
-            matrix = model.represent_rows(nodes, matrix, ones)?;
+            matrix = model.embed_rows(nodes.start, matrix, ones)?;
         }
         writer.rows(&matrix)?;
     }
@@ -163,18 +179,12 @@ fn digest_parquet(path: &Path, hash: &mut Sha256) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of an array follow its header, whose length is in its tenth byte and the next.
 fn digest_npy(path: &Path, hash: &mut Sha256) -> Result<()> {
-    let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(Error::io(path))?);
-    let mut start = [0; 10];
-    file.read_exact(&mut start).map_err(Error::io(path))?;
-    let header = u16::from_le_bytes([start[8], start[9]]);
-    file.seek_relative(i64::from(header)).map_err(Error::io(path))?;
-    let mut bytes = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut bytes).map_err(Error::io(path))? {
-            0 => return Ok(()),
-            count => hash.update(&bytes[..count]),
-        }
+    let (mut rows, mut values) = (NpyRows::open(path)?, Vec::new());
+    for first in (0..rows.shape()[0]).step_by(ROWS) {
+        threads::check();
+        rows.read(first..(first + ROWS).min(rows.shape()[0]), &mut values)?;
+        hash.update(bytes_of(&values));
     }
+    Ok(())
 }

@@ -8,12 +8,15 @@ mod node_classification;
 mod pairwise;
 mod ranking;
 mod reconstruction;
+mod sampled;
 
 pub use link_prediction::{GraphParts, TestEdges, hold_out};
 pub use masking::{Masking, mask};
 pub use negatives::{EvaluationNegatives, Negatives, PairSampler};
 pub use pairwise::SameLabelPairs;
 pub use ranking::{ConnectedPairs, Ends, EvaluationPairs, Ranking};
+pub use sampled::{DrawnPairs, MOST_HELD_OUT, SampledPairs, Sampling};
+pub(crate) use sampled::{held_out_edges, num_held_out, sample_pairs};
 
 use crate::dataset::{Dataset, Features, FixedPairs, FixedSplit, Sample};
 use crate::error::{Error, Result, SplitProblem};
@@ -23,6 +26,7 @@ use crate::model::View;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::threads;
+use negatives::NegativeRule;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -77,12 +81,25 @@ pub struct TrainingPairs {
     negatives: PairSampler,
     /// The new number of every node, if the nodes were reordered; negatives are drawn by the old ones.
     places: Option<Arc<[u32]>>,
+    /// The pairs of all epochs in the place of these, if they were drawn beforehand.
+    drawn: Option<Arc<DrawnPairs>>,
 }
 
 impl TrainingPairs {
     /// Positives, and the sampler of negatives.
     pub fn new(positive: Vec<[u32; 2]>, negatives: PairSampler) -> TrainingPairs {
-        TrainingPairs { positive, negatives, places: None }
+        TrainingPairs { positive, negatives, places: None, drawn: None }
+    }
+
+    /// The pairs of all epochs.
+    pub(crate) fn of_epochs(drawn: DrawnPairs) -> TrainingPairs {
+        let nothing = TrainingPairs::new(Vec::new(), PairSampler::new(0, NegativeRule::Any));
+        TrainingPairs { drawn: Some(drawn.into()), ..nothing }
+    }
+
+    /// The pairs of all epochs, if they were drawn beforehand.
+    pub(crate) fn drawn(&self) -> Option<&DrawnPairs> {
+        self.drawn.as_deref()
     }
 
     /// Draws negatives for one step into `pairs`, whose storage is reused.
@@ -126,14 +143,20 @@ impl Question for LabelledSets {
 
 impl Question for TrainingPairs {
     fn renumber(&mut self, places: &Arc<[u32]>) {
+        assert!(self.drawn.is_none(), "nodes that are asked about alone keep their order");
         renumber(places, &mut self.positive);
         self.places = Some(places.clone());
     }
 
     fn hash(&self, hash: &mut Sha256) {
-        hash_pairs(&self.positive, hash);
-        // In the place of fixed negatives, of which there are none.
-        hash_pairs(&[], hash);
+        match &self.drawn {
+            Some(drawn) => drawn.hash(hash),
+            None => {
+                hash_pairs(&self.positive, hash);
+                // In the place of fixed negatives, of which there are none.
+                hash_pairs(&[], hash);
+            }
+        }
     }
 }
 

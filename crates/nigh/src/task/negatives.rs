@@ -88,6 +88,13 @@ impl NegativeRule {
         }
     }
 
+    /// Gives back the memory of a mapped graph that was looked at.
+    fn release(&self) {
+        if let NegativeRule::NotListed(graph) | NegativeRule::NotLinked(graph) = self {
+            graph.release_all();
+        }
+    }
+
     fn allows(&self, [a, b]: [u32; 2]) -> bool {
         match self {
             NegativeRule::Any => true,
@@ -152,8 +159,8 @@ impl Classes {
 /// Refused draws after which the pairs are searched one by one: some graphs have hardly any non-edge.
 const MAX_DRAWS: u64 = 256;
 
-/// Pairs that are drawn one by one between two checks for an interruption.
-const PAIRS_PER_CHECK: u64 = 1 << 14;
+/// Pairs that are drawn one by one between two checks for an interruption, and between two releases of a mapped graph.
+const PAIRS_PER_RELEASE: u64 = 1 << 8;
 
 impl PairSampler {
     /// From all nodes.
@@ -179,6 +186,61 @@ impl PairSampler {
             threads::check();
             self.draw_some(stream, (task * PAIRS_PER_TASK) as u64, pairs);
         });
+    }
+
+    /// The pairs of `draw` for each stream and its count, one after the other. A mapped graph is looked at in ascending order.
+    pub(crate) fn draw_each(&self, streams: &[(Stream, usize)]) -> Vec<[u32; 2]> {
+        let total = streams.iter().map(|of| of.1).sum();
+        let mut pairs = vec![[0; 2]; total];
+        let mut rest = &mut pairs[..];
+        let mut tasks = Vec::new();
+        for &(stream, count) in streams {
+            let (own, others) = rest.split_at_mut(count);
+            tasks.push((stream, own));
+            rest = others;
+        }
+        let mapped = match &self.rule {
+            NegativeRule::NotLinked(graph) if graph.is_mapped() => Some(graph),
+            _ => None,
+        };
+        let Some(graph) = mapped else {
+            tasks.into_par_iter().for_each(|(stream, pairs)| {
+                threads::check();
+                self.draw_some(stream, 0, pairs);
+            });
+            return pairs;
+        };
+        tasks.into_par_iter().for_each(|(stream, pairs)| draw_places(stream, 0, self.len() as u64, pairs));
+        // The stream of each pair, and its number there.
+        let starts: Vec<usize> = streams.iter().scan(0, |end, of| Some(std::mem::replace(end, *end + of.1))).collect();
+        let address = |at: u32| {
+            let step = starts.partition_point(|&start| start <= at as usize) - 1;
+            (streams[step].0, (at as usize - starts[step]) as u64)
+        };
+        let refused = |pairs: &[[u32; 2]]| graph.ask_each(pairs, |_, pair| !self.rule.allows(pair));
+        let all = refused(&pairs);
+        let mut open: Vec<u32> = (0..total as u32).filter(|&at| all[at as usize]).collect();
+        drop(all);
+        for attempt in 1..MAX_DRAWS {
+            let again = |&at: &u32| {
+                let (stream, number) = address(at);
+                self.drawn(stream, number, attempt)
+            };
+            let drawn: Vec<[u32; 2]> = open.par_iter().map(again).collect();
+            open.iter().zip(&drawn).for_each(|(&at, &pair)| pairs[at as usize] = pair);
+            let refused = refused(&drawn);
+            let mut refused = refused.iter();
+            open.retain(|_| *refused.next().expect("one answer each"));
+            if open.is_empty() {
+                break;
+            }
+        }
+        for at in open {
+            let (stream, number) = address(at);
+            pairs[at as usize] = self.pair(stream, number);
+        }
+        graph.release_all();
+        pairs
     }
 
     /// The pairs of consecutive numbers. Most first draws are allowed, so they are drawn several at a time.
@@ -267,7 +329,13 @@ pub(super) fn draw_once(
 ) -> Vec<[u32; 2]> {
     let mut pairs = Vec::new();
     if negatives == Negatives::Loose {
-        sampler.draw(stream, count, &mut pairs);
+        pairs.resize(count, [0; 2]);
+        for (some, first) in pairs.chunks_mut(PAIRS_PER_RELEASE as usize).zip((0..).step_by(PAIRS_PER_RELEASE as usize))
+        {
+            threads::check();
+            sampler.draw_some(stream, first, some);
+            sampler.rule.release();
+        }
         return pairs;
     }
     if available <= 2 * count as u64 {
@@ -282,8 +350,9 @@ pub(super) fn draw_once(
     let mut seen = HashSet::with_capacity(count);
     let mut number = 0u64;
     while pairs.len() < count {
-        if number.is_multiple_of(PAIRS_PER_CHECK) {
+        if number.is_multiple_of(PAIRS_PER_RELEASE) {
             threads::check();
+            sampler.rule.release();
         }
         let [a, b] = sampler.pair(stream, number);
         if seen.insert([a.min(b), a.max(b)]) {

@@ -257,7 +257,11 @@ impl EvaluationPairs {
     /// The pairs both of whose ends have an edge in `visible`; `None` if there is no such positive or negative. A node without
     /// an edge may give its pairs away, since few non-edges have one.
     pub fn connected(&self, visible: &Graph) -> Option<ConnectedPairs> {
-        let has_edge = |node: u32| visible.degree(node as usize) > 0;
+        self.between(|node| visible.degree(node as usize) > 0)
+    }
+
+    /// As `connected`, for nodes of which it is known whether they have an edge.
+    pub(crate) fn between(&self, has_edge: impl Fn(u32) -> bool) -> Option<ConnectedPairs> {
         let keeps = |pair: &[u32; 2]| pair.iter().all(|&node| has_edge(node));
         let kept: Vec<bool> = self.positive.iter().map(keeps).collect();
         let only = |ends: &Ends| Ends {

@@ -7,7 +7,7 @@ use crate::graph::Graph;
 use crate::label_sets::LabelSets;
 use crate::metric::{ClassMetric, Metric, Metrics, PairMetric, SetAnswers, SetMetric};
 use crate::model::Heuristic;
-use crate::task::{EvaluationPairs, LabelledNodes, LabelledSets, NodeParts, PairParts, Part, SetParts, Split, Task};
+use crate::task::{EvaluationPairs, LabelledNodes, LabelledSets, NodeParts, Part, SetParts, Split, Task};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,9 +36,8 @@ const AFFORDABLE: f64 = 4e9;
 pub(super) fn baselines(split: &Split, task: Task, metrics: &[Metric], model: &str) -> Result<Vec<Baseline>> {
     match split {
         Split::Pairs(parts) if task == Task::LinkPrediction => {
-            let metrics: Vec<PairMetric> = metrics.iter().filter_map(|metric| metric.of_pairs()).collect();
-            let others = HEURISTICS.into_iter().filter(|heuristic| heuristic.name() != model);
-            others.map(|heuristic| of_links(heuristic, parts, &metrics)).collect()
+            let test = parts.test().iter().map(|part| (part.view.operator.graph(), &part.question));
+            of_pairs(&test.collect::<Vec<_>>(), metrics, model)
         }
         Split::Nodes(parts) => {
             let metrics: Vec<ClassMetric> = metrics.iter().filter_map(|metric| metric.of_classes()).collect();
@@ -53,18 +52,31 @@ pub(super) fn baselines(split: &Split, task: Task, metrics: &[Metric], model: &s
     }
 }
 
-fn of_links(heuristic: Heuristic, parts: &PairParts, metrics: &[PairMetric]) -> Result<Baseline> {
+/// Graphs and the test pairs that are asked about each.
+type AskedPairs<'a> = (&'a Arc<Graph>, &'a EvaluationPairs);
+
+/// The baselines of links.
+pub(super) fn of_pairs(test: &[AskedPairs<'_>], metrics: &[Metric], model: &str) -> Result<Vec<Baseline>> {
+    let metrics: Vec<PairMetric> = metrics.iter().filter_map(|metric| metric.of_pairs()).collect();
+    let others = HEURISTICS.into_iter().filter(|heuristic| heuristic.name() != model);
+    others.map(|heuristic| of_links(heuristic, test, &metrics)).collect()
+}
+
+fn of_links(heuristic: Heuristic, test: &[AskedPairs<'_>], metrics: &[PairMetric]) -> Result<Baseline> {
     let name = heuristic.name().to_string();
-    let operations: f64 = parts.test().iter().map(|part| cost(heuristic, part.view.graph(), &part.question)).sum();
+    let operations: f64 = test.iter().map(|(graph, question)| cost(heuristic, graph, question)).sum();
     if operations > AFFORDABLE {
         let left_out = format!("it takes {operations:.0e} operations; nigh train --model {name} runs it");
         return Ok(Baseline { name, metrics: Metrics::new(), left_out: Some(left_out) });
     }
-    let of_part = |part: &Part<EvaluationPairs>| {
-        let graph = part.view.operator.graph();
-        part.question.measure_all(metrics, |pairs| Ok(heuristic.scores(graph, pairs)))
+    let of_part = |(graph, question): &AskedPairs<'_>| {
+        question.measure_all(metrics, |pairs| match heuristic {
+            // Walks pass through the whole graph.
+            Heuristic::Katz => Ok(heuristic.scores(graph, pairs)),
+            _ => Ok(graph.ask_some(pairs, |pairs| heuristic.scores(graph, pairs))),
+        })
     };
-    let of_parts = parts.test().iter().map(of_part).collect::<Result<Vec<_>>>()?;
+    let of_parts = test.iter().map(of_part).collect::<Result<Vec<_>>>()?;
     Ok(Baseline { name, metrics: named(metrics, &of_parts), left_out: None })
 }
 
@@ -78,15 +90,15 @@ fn cost(heuristic: Heuristic, graph: &Graph, question: &EvaluationPairs) -> f64 
             Heuristic::LONGEST_WALK as f64 * sources * 2.0 * graph.num_edges() as f64
         }
         _ => {
-            let listed = question.positive.iter().chain(&question.negative);
             let steps = |&[a, b]: &[u32; 2]| {
                 let [a, b] = [a, b].map(|node| graph.degree(node as usize) as f64);
                 a.min(b) * (1.0 + a.max(b).max(1.0).log2())
             };
+            let listed = [&question.positive, &question.negative].into_iter();
+            let listed = listed.flat_map(|pairs| graph.ask_some(pairs, |pairs| pairs.iter().map(steps).collect()));
             let num_listed = (question.positive.len() + question.negative.len()) as f64;
             let mean_degree = 2.0 * graph.num_edges() as f64 / graph.num_nodes().max(1) as f64;
-            listed.map(steps).sum::<f64>()
-                + (num_scored - num_listed) * mean_degree * (1.0 + mean_degree.max(1.0).log2())
+            listed.sum::<f64>() + (num_scored - num_listed) * mean_degree * (1.0 + mean_degree.max(1.0).log2())
         }
     }
 }
@@ -243,6 +255,7 @@ mod tests {
     use super::*;
     use crate::dataset::Features;
     use crate::model::View;
+    use crate::task::PairParts;
 
     /// A star of four leaves and a pair apart; the nodes to be classified have these labels.
     fn parts(train: &[(u32, u32)], test: &[(u32, u32)]) -> NodeParts {
@@ -335,7 +348,8 @@ mod tests {
             View::new(Graph::from_edges(40_000, &edges).unwrap().0, Features::Constant(40_000)).unwrap().into();
         let part = Part { view: long, question: EvaluationPairs::pooled(edges.clone(), edges) };
         let parts = PairParts { train: Vec::new(), valid: Vec::new(), test: Some(vec![part]) };
-        let measured = |heuristic| of_links(heuristic, &parts, &[PairMetric::Auc]).unwrap();
+        let test = [(parts.test()[0].view.operator.graph(), &parts.test()[0].question)];
+        let measured = |heuristic| of_links(heuristic, &test, &[PairMetric::Auc]).unwrap();
         let katz = measured(Heuristic::Katz);
         assert!(katz.metrics.is_empty() && katz.left_out.unwrap().contains("operations; nigh train --model katz"));
         assert_eq!(measured(Heuristic::CommonNeighbors).metrics[&Metric::Pairs(PairMetric::Auc)], 0.5);

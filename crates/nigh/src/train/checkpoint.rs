@@ -2,7 +2,7 @@
 //! there is to keep.
 
 use super::trainer::{Best, Snapshot, State};
-use super::{Adam, EndedRepeats, Evaluation, Job, Run};
+use super::{Adam, EndedRepeats, Evaluation, Job, Run, Splits};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::model::Model;
@@ -82,9 +82,9 @@ impl Checkpoint {
 
 /// Of everything that decides about the result of a training.
 fn fingerprint(job: &Job<'_>) -> String {
-    let Job { dataset, config, split, .. } = job;
+    let Job { dataset, config, splits, .. } = job;
     let mut text = toml::to_string(config).expect("a configuration can be written");
-    for sample in &dataset.samples {
+    for sample in dataset.iter().flat_map(|dataset| &dataset.samples) {
         text += &sample.graph.digest();
         text += &sample.features.digest();
         let labels = sample.labels.iter().flat_map(|labels| labels.iter());
@@ -96,9 +96,13 @@ fn fingerprint(job: &Job<'_>) -> String {
             text += &digest::sha256(&sets);
         }
     }
-    let rest = (&dataset.class_names, &dataset.paper_defaults, &dataset.fixed_split);
-    text += &serde_json::to_string(&rest).expect("plain data can be written");
-    text += &split.map(|split| split.digest()).unwrap_or_default();
+    if let Some(dataset) = dataset {
+        let rest = (&dataset.class_names, &dataset.paper_defaults, &dataset.fixed_split);
+        text += &serde_json::to_string(&rest).expect("plain data can be written");
+    }
+    if let Splits::Given(split) = splits {
+        text += &split.digest();
+    }
     digest::sha256(text.as_bytes())
 }
 

@@ -16,6 +16,7 @@ mod pool;
 pub(crate) mod preset;
 mod reordered;
 mod resolve;
+pub(crate) mod sampled;
 mod schedule;
 mod setting;
 mod trainer;
@@ -27,6 +28,7 @@ pub use checkpoint::Checkpoint;
 pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
 pub use observer::{Observer, Progress, Silent, Stage};
 pub use resolve::{ChosenModel, FitSettings};
+pub use sampled::{AskedNodes, HeldOut};
 pub use schedule::Schedule;
 pub use setting::Setting;
 
@@ -48,6 +50,7 @@ use node_objective::NodeObjective;
 use objective::Objective;
 use pair_objective::PairObjective;
 use pool::on_the_pool;
+use sampled::SampledPlan;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -143,14 +146,38 @@ pub struct Evaluation {
 }
 
 /// What is trained, on what, and how.
-#[derive(Debug)]
 pub(crate) struct Job<'a> {
-    pub dataset: &'a Dataset,
+    /// None where all that a training needs of the data was prepared elsewhere.
+    pub dataset: Option<&'a Dataset>,
+    pub dimensions: Dimensions,
     pub config: &'a Resolved,
     pub architecture: &'a Architecture,
-    /// For every repeat, in place of the one that its seed gives.
-    pub split: Option<&'a Split>,
+    pub splits: Splits<'a>,
     pub beside: Beside,
+}
+
+/// Where the split of each repeat comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Splits<'a> {
+    /// Its seed gives it.
+    Drawn,
+    /// The same for all of them.
+    Given(&'a Split),
+    /// Pairs are sampled, and rows gathered for them, under this plan.
+    Sampled(&'a SampledPlan),
+    /// A repeat of this number was prepared elsewhere.
+    Prepared(&'a (dyn Fn(usize) -> Result<PreparedSplit> + Sync)),
+}
+
+/// The split of a repeat, with what is known of it before training.
+#[derive(Debug)]
+pub(crate) struct PreparedSplit {
+    pub split: Split,
+    /// Its fingerprint.
+    pub digest: String,
+    pub baselines: Vec<Baseline>,
+    /// The pairs of the test both of whose ends have a visible edge.
+    pub connected: Option<Vec<Part<ConnectedPairs>>>,
 }
 
 /// What a training leaves: every repeat, and the model of the one that was best on its validation part.
@@ -188,26 +215,16 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
     while ended.runs.len() < config.repeats {
         let seed = config.seed + ended.runs.len() as u64;
         observer.stage(Stage::Split, 0, 1);
-        let split = match job.split {
-            Some(split) => split.clone(),
-            None => config.split().split(job.dataset, Seeds::new(seed))?,
-        };
+        let aside = Instant::now();
+        let PreparedSplit { split, digest, baselines, connected } = job.prepare(ended.runs.len(), seed, observer)?;
+        not_training += aside.elapsed();
         let few_negatives = few_negatives(&split, config.metric);
         let metrics = reported(&split, config.metric, job.beside);
-        let aside = Instant::now();
-        let baselines = match job.beside {
-            Beside::MetricsAndBaselines => {
-                observer.stage(Stage::Baselines, 0, 1);
-                baseline::baselines(&split, config.task, &metrics, &config.model)?
-            }
-            Beside::Nothing | Beside::Metrics => Vec::new(),
-        };
-        not_training += aside.elapsed();
-        let test = ConnectedTest::of(&split, config);
+        let test = connected.filter(|parts| !parts.is_empty()).map(|parts| ConnectedTest { parts });
         let repeat = Repeat {
             config,
             seed,
-            digest: split.digest(),
+            digest,
             model: job.build(seed)?,
             resumed: resumed.take(),
             observer,
@@ -329,11 +346,20 @@ fn reported(split: &Split, chosen: Metric, beside: Beside) -> Vec<Metric> {
         Split::Sets(_) => SetMetric::ALL.map(Metric::from).to_vec(),
         Split::Pairs(parts) => {
             let fewest = parts.test().iter().map(|part| part.question.fewest_negatives()).min().unwrap_or(0);
-            let says_something = |metric: &PairMetric| !matches!(metric, PairMetric::HitsAt(k) if fewest < *k);
-            PairMetric::REPORTED.into_iter().filter(says_something).map(Metric::from).collect()
+            return reported_of_pairs(fewest, chosen);
         }
     };
     metrics.push(chosen);
+    metrics.sort_unstable();
+    metrics.dedup();
+    metrics
+}
+
+/// What is reported of pairs, of which the fewest negatives that a positive of the test is ranked among are so many.
+fn reported_of_pairs(fewest: usize, chosen: Metric) -> Vec<Metric> {
+    let says_something = |metric: &PairMetric| !matches!(metric, PairMetric::HitsAt(k) if fewest < *k);
+    let said = PairMetric::REPORTED.into_iter().filter(says_something).map(Metric::from);
+    let mut metrics: Vec<Metric> = said.chain([chosen]).collect();
     metrics.sort_unstable();
     metrics.dedup();
     metrics
@@ -351,20 +377,20 @@ struct ConnectedTest {
     parts: Vec<Part<ConnectedPairs>>,
 }
 
-impl ConnectedTest {
-    fn of(split: &Split, config: &Resolved) -> Option<ConnectedTest> {
-        let Split::Pairs(parts) = split else { return None };
-        if config.task != Task::LinkPrediction {
-            return None;
-        }
-        let connected = |part: &Part<EvaluationPairs>| {
-            let question = part.question.connected(part.view.graph())?;
-            Some(Part { view: part.view.clone(), question })
-        };
-        let parts: Vec<_> = parts.test.as_ref()?.iter().filter_map(connected).collect();
-        (!parts.is_empty()).then_some(ConnectedTest { parts })
+/// The pairs of the test both of whose ends have an edge, as message passing sees them.
+fn connected_parts(split: &Split, config: &Resolved) -> Option<Vec<Part<ConnectedPairs>>> {
+    let Split::Pairs(parts) = split else { return None };
+    if config.task != Task::LinkPrediction {
+        return None;
     }
+    let connected = |part: &Part<EvaluationPairs>| {
+        let question = part.question.connected(part.view.graph())?;
+        Some(Part { view: part.view.clone(), question })
+    };
+    Some(parts.test.as_ref()?.iter().filter_map(connected).collect())
+}
 
+impl ConnectedTest {
     /// With the weights of the best epoch. One more pass, and none if no pair is left out.
     fn measure(self, job: &Job<'_>, finished: &FinishedRepeat) -> Result<Option<Connected>> {
         let Metric::Pairs(metric) = job.config.metric else { return Ok(None) };
@@ -404,7 +430,29 @@ fn wrong_kind(split: &Split, config: &Resolved) -> Error {
 impl Job<'_> {
     /// The model at its random start.
     fn build(&self, seed: u64) -> Result<Model> {
-        Model::build(self.architecture.clone(), self.config.shape(Dimensions::of(self.dataset)), Seeds::new(seed))
+        Model::build(self.architecture.clone(), self.config.shape(self.dimensions), Seeds::new(seed))
+    }
+
+    /// The split of a repeat, and what is known of it.
+    fn prepare(&self, number: usize, seed: u64, observer: &mut dyn Observer) -> Result<PreparedSplit> {
+        let (config, dataset) = (self.config, self.dataset);
+        let split = match (self.splits, dataset) {
+            (Splits::Given(split), _) => split.clone(),
+            (Splits::Prepared(prepared), _) => return prepared(number),
+            (Splits::Sampled(plan), Some(dataset)) => return self.prepare_sampled(dataset, seed, plan),
+            (Splits::Drawn, Some(dataset)) => config.split().split(dataset, Seeds::new(seed))?,
+            (Splits::Sampled(_) | Splits::Drawn, None) => unreachable!("data to split"),
+        };
+        let baselines = match self.beside {
+            Beside::MetricsAndBaselines => {
+                observer.stage(Stage::Baselines, 0, 1);
+                let metrics = reported(&split, config.metric, self.beside);
+                baseline::baselines(&split, config.task, &metrics, &config.model)?
+            }
+            Beside::Nothing | Beside::Metrics => Vec::new(),
+        };
+        let connected = connected_parts(&split, config);
+        Ok(PreparedSplit { digest: split.digest(), split, baselines, connected })
     }
 }
 
@@ -414,7 +462,11 @@ const MEASURED_COLUMNS: usize = 16;
 /// The error of `Ã^K E` in half precision, if that is how it is computed: the worst over the graphs of the data, with all
 /// edges, on the first columns of `E`.
 fn storage_error(job: &Job<'_>) -> Option<StorageError> {
-    let (dataset, config) = (job.dataset, job.config);
+    let (dataset, config) = (job.dataset?, job.config);
+    // Graphs whose rows are gathered may be beyond memory.
+    if matches!(job.splits, Splits::Sampled(_)) {
+        return None;
+    }
     let storage = job.architecture.hop_storage().filter(|storage| *storage != Storage::Single)?;
     let factor = config.signal_scale.factor(config.signal_dim);
     let errors = dataset.samples.iter().zip(0..).map(|(sample, graph)| {
@@ -431,7 +483,7 @@ fn proximity_error(job: &Job<'_>) -> Option<f64> {
     const DELTA: f64 = 0.05;
     let is_estimated = job.config.proximities == Proximities::Estimated;
     let estimates = is_estimated && job.architecture.pair_sources.contains(&PairSource::Walks);
-    let norms = job.dataset.samples.iter().map(|sample| max_row_norm(&sample.graph));
+    let norms = job.dataset?.samples.iter().map(|sample| max_row_norm(&sample.graph));
     estimates.then(|| estimate::certified_error(norms.fold(0.0, f64::max), job.config.signal_dim, DELTA))?
 }
 
@@ -528,10 +580,11 @@ mod tests {
         let config = config.resolve(&dataset).unwrap();
         let architecture = config.architecture(Dimensions::of(&dataset)).unwrap();
         let job = Job {
-            dataset: &dataset,
+            dataset: Some(&dataset),
+            dimensions: Dimensions::of(&dataset),
             config: &config,
             architecture: &architecture,
-            split: None,
+            splits: Splits::Drawn,
             beside: Beside::Nothing,
         };
         let split = config.split().split(&dataset, Seeds::new(1)).unwrap();
@@ -542,7 +595,8 @@ mod tests {
                 let run = Run { seed: 1, best_epoch, ..Run::default() };
                 let (weights, flow) = (weights.clone(), ControlFlow::Continue(()));
                 let finished = FinishedRepeat { run, weights, epochs_run: 1, not_training: Duration::ZERO, flow };
-                let connected = ConnectedTest::of(&split, &config).unwrap().measure(&job, &finished).unwrap().unwrap();
+                let test = ConnectedTest { parts: connected_parts(&split, &config).unwrap() };
+                let connected = test.measure(&job, &finished).unwrap().unwrap();
                 assert!(!connected.is_all(), "some pairs are left out");
                 connected.test
             })

@@ -58,6 +58,9 @@ impl PairObjective {
 
     /// Positive pairs of a part in an epoch.
     fn num_asked(&self, part: &Part<TrainingPairs>) -> usize {
+        if let Some(drawn) = part.question.drawn() {
+            return drawn.per_epoch;
+        }
         match (self.pairs_per_epoch, part.question.positive.len()) {
             (0, all) => all,
             (some, all) => some.min(all),
@@ -66,6 +69,14 @@ impl PairObjective {
 
     /// The positive pairs of a batch, as many negatives, and the nodes that have to be represented for them.
     fn choose_batch(&mut self, step: Step, part: &Part<TrainingPairs>, recording: &Recording, model: &Model) {
+        if let Some(drawn) = part.question.drawn() {
+            let [positive, negative] = drawn.batch(step.epoch, step.batch, self.batch_size);
+            self.batch.clear();
+            self.batch.extend_from_slice(positive);
+            self.negative.clear();
+            self.negative.extend_from_slice(negative);
+            return self.set_pairs(part, are_few(positive.len(), part) && recording.can_restrict());
+        }
         if step.batch == 0 {
             self.shuffled.clone_from(&part.question.positive);
             let mut rng = model.seeds().rng(Purpose::Order, &[step.epoch as u64, step.part as u64]);

@@ -1,7 +1,6 @@
 //! A trained model and its use: embed, score, classify, evaluate again. Nothing here changes the model, so one serves many
 //! threads.
 
-mod by_rows;
 mod card;
 mod embedding;
 mod figures;
@@ -10,7 +9,7 @@ mod streamed;
 
 pub use embedding::Embedding;
 pub use figures::{BaselineSummary, MetricSummary};
-pub use streamed::{RowWriter, StreamedEmbedding};
+pub use streamed::{Propagations, RowWriter, StreamedEmbedding};
 
 use crate::dataset::{Dataset, FixedSplit, Ids, Sample};
 use crate::display::pluralize;
@@ -24,7 +23,8 @@ use crate::ops::{sigmoid, softmax};
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::{SplitChoice, SplitSettings, Task};
-use crate::train::{self, Connected, Evaluation, Outcome, Resolved, Run, class_memory, mean_and_std};
+use crate::train::sampled::{self, SampledPlan};
+use crate::train::{self, Beside, Connected, Evaluation, Outcome, Resolved, Run, class_memory, mean_and_std};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -97,6 +97,27 @@ pub struct ConnectedSummary {
 }
 
 impl Summary {
+    /// What is known of the data before anything is trained.
+    pub(crate) fn of_data(dataset: &Dataset) -> Summary {
+        Summary {
+            dataset: dataset.name.clone(),
+            num_nodes: dataset.num_nodes(),
+            num_edges: dataset.num_edges(),
+            num_features: dataset.samples[0].features.count(),
+            class_names: dataset.class_names.clone(),
+            multi_label: dataset.is_multi_label(),
+            feature_names: dataset.feature_names.clone(),
+            largest_graph: Dimensions::of(dataset).nodes,
+            graph: graph_digest(dataset),
+            mean: 0.0,
+            std: 0.0,
+            repeats: Vec::new(),
+            chosen: 0,
+            storage_error: None,
+            proximity_error: None,
+        }
+    }
+
     /// The test metric on pairs both of whose ends have a visible edge, where some have not: those may tell by that alone that
     /// they were held out.
     pub fn connected(&self) -> Option<ConnectedSummary> {
@@ -120,7 +141,7 @@ impl Summary {
     }
 
     /// The dimensions of the data on which the shape of the model depends.
-    fn dimensions(&self) -> Dimensions {
+    pub(crate) fn dimensions(&self) -> Dimensions {
         Dimensions {
             features: self.num_features,
             classes: self.class_names.len(),
@@ -182,29 +203,26 @@ pub struct Link {
 impl Trained {
     /// The best model of a training.
     pub(crate) fn new(dataset: &Dataset, config: Resolved, outcome: Outcome) -> Trained {
+        let ids = match &dataset.samples[..] {
+            [only] => only.ids.clone(),
+            // Nodes of several graphs have no names of their own; their signals are resampled.
+            _ => Ids::Numbers(0).into(),
+        };
+        Trained::on(Summary::of_data(dataset), ids, config, outcome)
+    }
+
+    /// The best model of a training on data of which this is known.
+    pub(crate) fn on(data: Summary, ids: Arc<Ids>, config: Resolved, outcome: Outcome) -> Trained {
         let tests: Vec<f64> = outcome.runs.iter().map(|run| run.test).collect();
         let (mean, std) = mean_and_std(&tests);
         let summary = Summary {
-            dataset: dataset.name.clone(),
-            num_nodes: dataset.num_nodes(),
-            num_edges: dataset.num_edges(),
-            num_features: dataset.samples[0].features.count(),
-            class_names: dataset.class_names.clone(),
-            multi_label: dataset.is_multi_label(),
-            feature_names: dataset.feature_names.clone(),
-            largest_graph: Dimensions::of(dataset).nodes,
-            graph: graph_digest(dataset),
             mean,
             std,
             repeats: outcome.runs,
             chosen: outcome.best,
             storage_error: outcome.storage_error,
             proximity_error: outcome.proximity_error,
-        };
-        let ids = match &dataset.samples[..] {
-            [only] => only.ids.clone(),
-            // Nodes of several graphs have no names of their own; their signals are resampled.
-            _ => Ids::Numbers(0).into(),
+            ..data
         };
         Trained { config, summary, ids, millis_per_epoch: Some(outcome.millis_per_epoch), model: outcome.model }
     }
@@ -455,8 +473,20 @@ impl Trained {
 
     fn evaluate_with(&self, dataset: &Dataset, settings: &SplitSettings) -> Result<(SplitMetrics, Vec<String>)> {
         let (aligned, mut notes, num_known) = self.align_and_count(dataset)?;
-        let split = settings.split(&aligned, Seeds::new(self.run().seed))?;
-        let same_split = split.digest() == self.run().split;
+        let seed = self.run().seed;
+        let (split, digest) = match self.config.is_sampled(&aligned, self.model.architecture()) {
+            true => {
+                let (nothing, plan) = (Beside::Nothing, SampledPlan::in_memory());
+                let prepared = sampled::prepare(&aligned, &self.config, &self.model, nothing, seed, &plan)?;
+                (prepared.split, prepared.digest)
+            }
+            false => {
+                let split = settings.split(&aligned, Seeds::new(seed))?;
+                let digest = split.digest();
+                (split, digest)
+            }
+        };
+        let same_split = digest == self.run().split;
         let held_out = same_split || num_known == 0;
         if !same_split {
             let problem = "these are not the graph, features and labels of the training, or not its split: measured on a split of their own";

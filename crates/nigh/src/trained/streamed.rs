@@ -3,11 +3,11 @@
 use super::Trained;
 use crate::dataset::{Dataset, Features, Ids};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Operator};
+use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::memory::Memory;
 use crate::model::{Model, View};
-use crate::panels::{PanelFile, Propagation, rows_at_a_time};
+use crate::panels::{PanelFile, PanelSource, Propagation, rows_at_a_time};
 use crate::plan::{PropagationEstimate, Workload, too_little};
 use crate::source::Source;
 use nigh_formats::atomic::{self, PartialFile};
@@ -181,7 +181,7 @@ impl Trained {
         let [_] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
         let (aligned, mut notes) = self.align(dataset)?;
         let sample = &aligned.samples[0];
-        let Some((hops, storage)) = self.model.propagated_signal() else {
+        let Some((hops, storage)) = self.model.architecture().propagated_signal() else {
             let problem = "needs a model whose message passing is Ã^K E alone, such as smp-linear or smp-signal";
             return Err(Error::setting("memory", memory, problem));
         };
@@ -199,8 +199,8 @@ impl Trained {
         let estimate = workload.propagation(Some(memory)).map_err(|least| too_little(memory, least, REMEDY))?;
         notes.extend(self.note_on_graph(&aligned));
         let draw = self.run().best_epoch as u64;
-        let (operator, addresses) = (Operator::symmetric(graph.clone()), sample.addresses.clone());
-        let signal = Propagation { operator, hops, storage, source: self.model.signal_source(draw), addresses };
+        let signal = self.model.signal_propagation(graph.clone(), sample.addresses.clone(), draw);
+        let signal = signal.expect("a model whose message passing comes first");
         Ok(StreamedEmbedding {
             model: &self.model,
             features: source.map(|source| Propagation { source, ..signal.clone() }),
@@ -253,21 +253,83 @@ impl StreamedEmbedding<'_> {
             Some(addresses) => addresses[nodes.clone()].into(),
             None => (nodes.start as u32..nodes.end as u32).collect(),
         };
-        let (graph, _) = Graph::from_edges(nodes.len(), &[])?;
-        let view = match features {
-            None => View::new(graph, Features::Constant(nodes.len()))?,
-            Some(file) => {
-                let mut rows = Matrix::default();
-                file.read(nodes.clone(), &mut rows)?;
-                match self.maps_first {
-                    true => View::new(graph, Features::Constant(nodes.len()))?.with_convolved_features(rows),
-                    false => View::new(graph, Features::Dense(rows.into()))?,
-                }
-            }
-        };
-        Ok(view.with_addresses(addresses).with_propagated_signal(signal))
+        let mut rows = features.is_some().then(Matrix::default);
+        if let (Some(file), Some(rows)) = (features, &mut rows) {
+            file.read(nodes, rows)?;
+        }
+        match self.maps_first {
+            true => Ok(passed(addresses, signal, None)?.with_convolved_features(rows.unwrap_or_default())),
+            false => passed(addresses, signal, rows),
+        }
     }
 }
+
+/// Nodes of these addresses, all of whose messages have passed.
+fn passed(addresses: Arc<[u32]>, signal: Matrix, features: Option<Matrix>) -> Result<View> {
+    let (graph, _) = Graph::from_edges(addresses.len(), &[])?;
+    let features = match features {
+        Some(rows) => Features::Dense(rows.into()),
+        None => Features::Constant(addresses.len()),
+    };
+    Ok(View::new(graph, features)?.with_addresses(addresses).with_propagated_signal(signal))
+}
+
+/// `Ã^K E`, and `Ã^K 1` where the model has a branch for features, of a graph whose nodes have none.
+#[derive(Debug, Clone)]
+pub struct Propagations {
+    /// `Ã^K E`.
+    pub signal: Propagation,
+    /// `Ã^K 1`.
+    pub constant: Option<Propagation>,
+}
+
+impl Propagations {
+    pub(crate) fn of(model: &Model, graph: Arc<Graph>, draw: u64) -> Option<Propagations> {
+        let signal = model.signal_propagation(graph, None, draw)?;
+        let uses_features = model.architecture().uses(Source::Features);
+        let constant = uses_features.then(|| Propagation { source: PanelSource::Ones, ..signal.clone() });
+        Some(Propagations { signal, constant })
+    }
+}
+
+impl Trained {
+    /// What has to be propagated over the graph of the training, or one with the same nodes, for [`Trained::embed_rows`].
+    pub fn propagations(&self, graph: Arc<Graph>) -> Result<Propagations> {
+        let found = Propagations::of(&self.model, graph, self.run().best_epoch as u64);
+        found.ok_or_else(|| Error::setting("model", &self.config.model, NOT_FIRST))
+    }
+
+    /// `H` of consecutive nodes from `first` on, from their rows of `Ã^K E`, and of `Ã^K 1` where [`Trained::propagations`] has it.
+    pub fn embed_rows(&self, first: usize, signal: Matrix, constant: Option<Matrix>) -> Result<Matrix> {
+        let architecture = self.model.architecture();
+        let (rows, dim) = (signal.rows(), self.model.shape().signal_dim);
+        if architecture.propagated_signal().is_none() || self.summary.num_features > 0 {
+            return Err(Error::setting("model", &self.config.model, NOT_FIRST));
+        }
+        let fits = match &constant {
+            Some(constant) => constant.shape() == [rows, 1],
+            None => !architecture.uses(Source::Features),
+        };
+        if signal.cols() != dim || !fits || first + rows > self.summary.num_nodes {
+            let (last, n) = (first + rows, self.summary.num_nodes);
+            let problem = format!(
+                "{rows} rows of {} columns, up to node {last}; expected {dim} columns of Ã^K E, one of Ã^K 1, and {n} nodes",
+                signal.cols()
+            );
+            return Err(Error::setting("rows", first, problem));
+        }
+        let addresses = (first as u32..(first + rows) as u32).collect();
+        let h = self.model.represent(&passed(addresses, signal, constant)?, self.run().best_epoch as u64);
+        match h.data().iter().find(|value| !value.is_finite()) {
+            None => Ok(h),
+            Some(&value) => Err(Error::NonFinite { what: "a representation", value }),
+        }
+    }
+}
+
+/// What a model has to be to be used row by row.
+const NOT_FIRST: &str =
+    "needs a model whose message passing is Ã^K E alone, such as smp-linear or smp-signal, and no features";
 
 #[cfg(test)]
 mod tests {

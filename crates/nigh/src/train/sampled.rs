@@ -1,0 +1,303 @@
+//! Training on pairs that are drawn beforehand, for graphs beyond memory. What message passing gives for the ends of these pairs is
+//! gathered once; the weights are then learnt from it without the graph. Every way of computing `Ã^K E` gives the same bits, so that a
+//! training does not depend on the memory that it had.
+
+use super::baseline::{self, Baseline};
+use super::{Beside, Job, PreparedSplit, Resolved, reported_of_pairs};
+use crate::dataset::{Dataset, Features, FixedSplit, Sample, mapped_without};
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::linalg::Matrix;
+use crate::model::{Architecture, Model, View};
+use crate::panels::{PanelPlan, PanelSource, Propagation};
+use crate::plan::{PropagationEstimate, SampledWorkload};
+use crate::seeds::Seeds;
+use crate::source::{Refresh, Source};
+use crate::task::{
+    DrawnPairs, EvaluationPairs, Masking, PairParts, Part, Question, SampledPairs, Sampling, Split, SplitChoice, Task,
+    TestEdges, TrainingPairs, held_out_edges, num_held_out, sample_pairs,
+};
+use nigh_formats::digest;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is asked in one repeat, before anything is computed. Nodes have the numbers of the data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeldOut {
+    /// Of the repeat.
+    pub seed: u64,
+    /// All pairs.
+    pub pairs: SampledPairs,
+    /// Ends of test pairs without a visible edge, in ascending order.
+    pub isolated: Vec<u32>,
+    /// Fingerprint of the visible graph, the features and all pairs.
+    pub digest: String,
+    /// Simple answers to the same test.
+    pub baselines: Vec<Baseline>,
+}
+
+/// The nodes whose rows a training needs, in ascending order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedNodes {
+    /// Ends of pairs to learn from.
+    pub train: Vec<u32>,
+    /// Ends of pairs of validation and test.
+    pub evaluated: Vec<u32>,
+}
+
+/// Rows of these nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GatheredRows {
+    pub train: Matrix,
+    pub evaluated: Matrix,
+}
+
+/// How a training on sampled pairs keeps to its memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SampledPlan {
+    pub panels: PanelPlan,
+    /// Where the visible part of a mapped graph is mapped, too; in memory otherwise.
+    pub graph_in: Option<PathBuf>,
+}
+
+impl SampledPlan {
+    /// Everything in memory.
+    pub fn in_memory() -> SampledPlan {
+        let panels = PanelPlan { width: usize::MAX, releases: false, folder: std::env::temp_dir() };
+        SampledPlan { panels, graph_in: None }
+    }
+
+    /// As an estimate says, with files without names in this folder.
+    pub fn of(estimate: &PropagationEstimate, folder: &Path) -> SampledPlan {
+        SampledPlan { panels: estimate.plan(folder), graph_in: Some(folder.to_path_buf()) }
+    }
+
+    /// The graph without some of its edges.
+    fn visible(&self, graph: &Graph, hidden: &[[u32; 2]]) -> Result<Graph> {
+        match &self.graph_in {
+            Some(folder) if graph.is_mapped() => mapped_without(graph, hidden, folder),
+            _ => Ok(graph.without_edges(hidden)),
+        }
+    }
+}
+
+impl Resolved {
+    /// Whether a training with these settings learns from pairs that are drawn beforehand: `pairs-per-epoch` of the edges of one graph,
+    /// by a model whose message passing comes first and stays the same.
+    pub(crate) fn is_sampled(&self, dataset: &Dataset, architecture: &Architecture) -> bool {
+        let [sample] = &dataset.samples[..] else { return false };
+        let is_given = |split: &FixedSplit| split.held_out().is_some() && self.split == SplitChoice::Given;
+        let draws = self.pairs_per_epoch > 0 && self.pairs_per_epoch < sample.graph.num_edges();
+        draws
+            && self.task == Task::LinkPrediction
+            && self.refresh == Refresh::Fixed
+            && self.mask_training_pairs == Masking::None
+            && self.test_edges == TestEdges::Training
+            && self.evaluation_negatives.pooled().is_some()
+            && !dataset.fixed_split.as_ref().is_some_and(is_given)
+            && architecture.propagated_signal().is_some()
+            && architecture.maps_first(&sample.graph, &sample.features).is_none()
+    }
+
+    /// How many pairs such a training asks about in a graph of so many edges.
+    pub fn sampled_workload(&self, num_edges: usize) -> SampledWorkload {
+        let held_out = num_held_out(num_edges, &self.split()).unwrap_or_default();
+        let ratios = [self.valid_negative_ratio, self.test_negative_ratio].map(f64::from);
+        let evaluated =
+            held_out.iter().zip(ratios).map(|(&count, ratio)| (count as f64 * (1.0 + ratio)).ceil() as usize);
+        SampledWorkload {
+            positives: self.epochs.saturating_mul(self.pairs_per_epoch.min(num_edges)),
+            negatives_per_positive: self.negatives_per_positive,
+            evaluated: evaluated.sum(),
+        }
+    }
+
+    /// Which pairs such a training asks about.
+    pub(crate) fn sampling(&self) -> Sampling {
+        Sampling {
+            epochs: self.epochs,
+            pairs_per_epoch: self.pairs_per_epoch,
+            batch_size: self.batch_size,
+            negatives_per_positive: self.negatives_per_positive,
+        }
+    }
+}
+
+impl HeldOut {
+    /// Holds edges out and draws all pairs of a repeat. `visible` makes the graph without the held-out edges, which is returned, too.
+    pub(crate) fn new(
+        dataset: &Dataset,
+        config: &Resolved,
+        beside: Beside,
+        seed: u64,
+        visible: impl FnOnce(&Graph, &[[u32; 2]]) -> Result<Graph>,
+    ) -> Result<(HeldOut, Arc<Graph>)> {
+        let [sample] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
+        let (known, seeds, settings) = (&sample.graph, Seeds::new(seed), config.split());
+        let problem = |problem| Error::Split { dataset: dataset.name.clone(), graph: None, problem };
+        let held_out = held_out_edges(known, &settings, seeds).map_err(problem)?;
+        let visible = Arc::new(visible(known, &held_out.concat())?);
+        known.release_all();
+        let pairs = sample_pairs(known, &visible, held_out, &settings, config.sampling(), seeds)?;
+        let baselines = match beside {
+            Beside::MetricsAndBaselines => {
+                let metrics = reported_of_pairs(pairs.test.fewest_negatives(), config.metric);
+                baseline::of_pairs(&[(&visible, &pairs.test)], &metrics, &config.model)?
+            }
+            Beside::Nothing | Beside::Metrics => Vec::new(),
+        };
+        let mut ends: Vec<[u32; 2]> =
+            ends_of([&pairs.test.positive, &pairs.test.negative]).map(|end| [end; 2]).collect();
+        ends.par_sort_unstable();
+        ends.dedup();
+        let has_edge = visible.ask_each(&ends, |graph, [node, _]| graph.degree(node as usize) > 0);
+        let isolated = ends.iter().zip(has_edge).filter(|(_, has_edge)| !has_edge).map(|(end, _)| end[0]).collect();
+        let mut hash = Sha256::new();
+        hash.update(visible.digest());
+        hash.update(sample.features.digest());
+        TrainingPairs::of_epochs(pairs.train.clone()).hash(&mut hash);
+        pairs.valid.hash(&mut hash);
+        pairs.test.hash(&mut hash);
+        let digest = digest::hex(&hash.finalize());
+        Ok((HeldOut { seed, pairs, isolated, digest, baselines }, visible))
+    }
+
+    /// The nodes whose rows are needed.
+    pub fn nodes(&self) -> AskedNodes {
+        let SampledPairs { train, valid, test } = &self.pairs;
+        let distinct = |mut nodes: Vec<u32>| {
+            nodes.par_sort_unstable();
+            nodes.dedup();
+            nodes.shrink_to_fit();
+            nodes
+        };
+        let of_both = [&valid.positive, &valid.negative].into_iter().chain([&test.positive, &test.negative]);
+        AskedNodes {
+            train: distinct(ends_of([&train.positive, &train.negative]).collect()),
+            evaluated: distinct(of_both.flatten().flatten().copied().collect()),
+        }
+    }
+
+    /// The split of a repeat, given what message passing gives for its nodes: `Ẽ`, and `Ã^K F` where the model has a branch for it.
+    /// Node `i` is known as `addresses[i]`.
+    pub(crate) fn prepared(
+        self,
+        nodes: AskedNodes,
+        signal: GatheredRows,
+        features: Option<GatheredRows>,
+        addresses: Option<&[u32]>,
+    ) -> Result<PreparedSplit> {
+        let HeldOut { pairs: SampledPairs { train, valid, test }, isolated, digest, baselines, .. } = self;
+        let view = |nodes: &[u32], signal: Matrix, features: Option<Matrix>| -> Result<Arc<View>> {
+            let (graph, _) = Graph::from_edges(nodes.len(), &[])?;
+            let features = match features {
+                Some(rows) => Features::Dense(rows.into()),
+                None => Features::Constant(nodes.len()),
+            };
+            let known_as: Arc<[u32]> = match addresses {
+                Some(addresses) => nodes.iter().map(|&node| addresses[node as usize]).collect(),
+                None => nodes.into(),
+            };
+            Ok(View::new(graph, features)?.with_addresses(known_as).with_propagated_signal(signal).into())
+        };
+        let (of_train, of_evaluated) = features.map(|rows| (rows.train, rows.evaluated)).unzip();
+        let train_view = view(&nodes.train, signal.train, of_train)?;
+        let evaluated = view(&nodes.evaluated, signal.evaluated, of_evaluated)?;
+        let drawn = DrawnPairs {
+            positive: places(train.positive, &nodes.train),
+            negative: places(train.negative, &nodes.train),
+            ..train
+        };
+        let asked = |pairs: EvaluationPairs| {
+            let [positive, negative] = [pairs.positive, pairs.negative].map(|pairs| places(pairs, &nodes.evaluated));
+            Part { view: evaluated.clone(), question: EvaluationPairs::pooled(positive, negative) }
+        };
+        let (valid, test) = (asked(valid), asked(test));
+        let has_edge = |place: u32| isolated.binary_search(&nodes.evaluated[place as usize]).is_err();
+        let connected =
+            test.question.between(has_edge).map(|question| vec![Part { view: evaluated.clone(), question }]);
+        let train = vec![Part { view: train_view, question: TrainingPairs::of_epochs(drawn) }];
+        let split = Split::Pairs(PairParts { train, valid: vec![valid], test: Some(vec![test]) });
+        Ok(PreparedSplit { split, digest, baselines, connected })
+    }
+}
+
+fn ends_of(pairs: [&Vec<[u32; 2]>; 2]) -> impl Iterator<Item = u32> + '_ {
+    pairs.into_iter().flatten().flatten().copied()
+}
+
+/// Pairs by the places of their ends among ascending nodes.
+fn places(mut pairs: Vec<[u32; 2]>, nodes: &[u32]) -> Vec<[u32; 2]> {
+    let place = |node: u32| nodes.binary_search(&node).expect("an end of a pair") as u32;
+    pairs.par_iter_mut().for_each(|pair| *pair = pair.map(place));
+    pairs
+}
+
+impl GatheredRows {
+    /// From rows that are handed over in order.
+    pub fn gather(
+        nodes: &AskedNodes,
+        cols: usize,
+        rows: impl FnOnce(&mut dyn FnMut(usize, &Matrix) -> Result<()>) -> Result<()>,
+    ) -> Result<GatheredRows> {
+        let AskedNodes { train, evaluated } = nodes;
+        let (mut of_train, mut of_evaluated) = (Matrix::zeros(train.len(), cols), Matrix::zeros(evaluated.len(), cols));
+        rows(&mut |first, rows| {
+            for (nodes, gathered) in [(train, &mut of_train), (evaluated, &mut of_evaluated)] {
+                let start = nodes.partition_point(|&node| (node as usize) < first);
+                let here = nodes[start..].iter().take_while(|&&node| (node as usize) < first + rows.rows());
+                for (place, &node) in (start..).zip(here) {
+                    gathered.row_mut(place).copy_from_slice(rows.row(node as usize - first));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(GatheredRows { train: of_train, evaluated: of_evaluated })
+    }
+
+    fn of(propagation: &Propagation, plan: &PanelPlan, nodes: &AskedNodes) -> Result<GatheredRows> {
+        GatheredRows::gather(nodes, propagation.cols(), |take| propagation.for_each_rows(plan, take))
+    }
+}
+
+/// The features that are propagated beside the signal, if the model has a branch for them.
+fn features_of(model: &Model, sample: &Sample) -> Option<PanelSource> {
+    let uses = model.architecture().uses(Source::Features);
+    uses.then(|| match &sample.features {
+        Features::Constant(_) => PanelSource::Ones,
+        Features::Dense(matrix) => PanelSource::Dense(matrix.clone()),
+        Features::Sparse(matrix) => PanelSource::Sparse(matrix.clone()),
+    })
+}
+
+/// Holds out, propagates and gathers what one repeat needs.
+pub(crate) fn prepare(
+    dataset: &Dataset,
+    config: &Resolved,
+    model: &Model,
+    beside: Beside,
+    seed: u64,
+    plan: &SampledPlan,
+) -> Result<PreparedSplit> {
+    let sample = &dataset.samples[0];
+    let (held_out, visible) = HeldOut::new(dataset, config, beside, seed, |graph, hidden| plan.visible(graph, hidden))?;
+    let nodes = held_out.nodes();
+    let signal = model.signal_propagation(visible, sample.addresses.clone(), 0);
+    let signal = signal.expect("a model whose message passing comes first");
+    let rows = GatheredRows::of(&signal, &plan.panels, &nodes)?;
+    let features = features_of(model, sample);
+    let features =
+        features.map(|source| GatheredRows::of(&Propagation { source, ..signal.clone() }, &plan.panels, &nodes));
+    let features = features.transpose()?;
+    drop(signal);
+    held_out.prepared(nodes, rows, features, sample.addresses.as_deref())
+}
+
+impl Job<'_> {
+    /// What a repeat on sampled pairs learns from.
+    pub(super) fn prepare_sampled(&self, dataset: &Dataset, seed: u64, plan: &SampledPlan) -> Result<PreparedSplit> {
+        prepare(dataset, self.config, &self.build(seed)?, self.beside, seed, plan)
+    }
+}
