@@ -31,7 +31,9 @@ pub(super) fn propagate_slice(
     let graph = Arc::new(GraphStore::open(graph)?.graph().clone());
     let HopSettings { hops, storage, scale } = *settings;
     let propagation = Propagation { operator: Operator::symmetric(graph), hops, storage, source, addresses: None };
+    let shape = [propagation.operator.graph().num_nodes(), columns.len()];
     let fits = written(out, |file| {
+        npy::write_header::<f32>(file, &shape).map_err(Error::io(out))?;
         propagation
             .columns(columns, scale, &mut |_, rows| file.write_all(bytes_of(rows.data())).map_err(Error::io(out)))
     })?;

@@ -53,9 +53,10 @@ def is_graph_file(run: Run, url: str) -> bool:
     return bytes(fs.cat_file(path, start=0, end=len(MAGIC))) == MAGIC
 
 
-def from_graph_file(run: Run, file: File, shards: int) -> Prepared:
-    """A graph that is in one file already."""
-    (done,) = run.stage("check", [Task("check", "graph", {"do": "check-graph"}, (file,), ())])
+def from_graph_file(run: Run, file: File, shards: int, name: str = "") -> Prepared:
+    """A graph that is in one file already. `name` tells several graphs of a run apart."""
+    stage = f"check{name}"
+    (done,) = run.stage(stage, [Task(stage, "graph", {"do": "check-graph"}, (file,), ())])
     facts = done.facts
     return Prepared(facts["num_nodes"], facts["num_edges"], facts["weighted"], divided(facts["num_nodes"], shards), file, None)
 
@@ -66,16 +67,17 @@ def divided(count: int, shards: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def cut(run: Run, graph: Prepared) -> Prepared:
-    """With a file for each block of rows."""
+def cut(run: Run, graph: Prepared, name: str = "") -> Prepared:
+    """With a file for each block of rows. `name` tells several graphs of a run apart."""
     if graph.blocks is not None:
         return graph
     assert graph.graph is not None
+    stage = f"blocks{name}"
     tasks = [
-        Task("blocks", f"{number:05}", {"do": "cut-block", "rows": rows}, (graph.graph,), (f"work/blocks/{number:05}.block",))
+        Task(stage, f"{number:05}", {"do": "cut-block", "rows": rows}, (graph.graph,), (f"work/{stage}/{number:05}.block",))
         for number, rows in enumerate(graph.rows)
     ]
-    blocks = [done.files[0] for done in run.stage("blocks", tasks)]
+    blocks = [done.files[0] for done in run.stage(stage, tasks)]
     return Prepared(graph.num_nodes, graph.num_edges, graph.weighted, graph.rows, graph.graph, blocks)
 
 

@@ -16,8 +16,6 @@ from ._tasks import Done, Task
 class Columns:
     """A propagated matrix in slices of columns."""
 
-    #: The number of columns of each.
-    widths: list[int]
     #: For each block of rows a file of each slice.
     files: list[list[File]]
     #: For each block of rows, how many rows come before it in its files.
@@ -66,7 +64,7 @@ def _by_slices(
     tasks = [
         Task(
             stage, f"{start:05}", {"do": "propagate-slice", "source": matrix, "hops": settings, "columns": [start, end]},
-            (graph.graph,), (f"work/{stage}/{start:05}.f32",),
+            (graph.graph,), (f"work/{stage}/{start:05}.npy",),
         )
         for start, end in columns
     ]  # fmt: skip
@@ -75,7 +73,7 @@ def _by_slices(
         return None
     slices = [each.files[0] for each in done]
     starts = [start for start, _ in graph.rows]
-    return Columns([end - start for start, end in columns], [slices for _ in graph.rows], starts)
+    return Columns([slices for _ in graph.rows], starts)
 
 
 def _by_rows(
@@ -92,7 +90,7 @@ def _by_rows(
         done = run.stage(
             stage,
             [
-                Task(stage, f"{start:05}-{block:05}", what, inputs, (f"work/{stage}/{start:05}-{block:05}.rows",))
+                Task(stage, f"{start:05}-{block:05}", what, inputs, (f"work/{stage}/{start:05}-{block:05}.npy",))
                 for (start, block), (what, inputs) in zip(places, tasks, strict=True)
             ],
         )
@@ -123,21 +121,27 @@ def _by_rows(
     if panels is None:
         return None
     of_blocks = [[panel[block] for panel in panels] for block in blocks]
-    return Columns([end - start for start, end in columns], of_blocks, [0 for _ in blocks])
+    return Columns(of_blocks, [0 for _ in blocks])
 
 
 def _fit(done: Sequence[Done]) -> bool:
     return all(each.facts["fits"] for each in done)
 
 
-def written(run: Run, graph: Prepared, columns: Columns, form: str) -> tuple[list[File], str]:
-    """Rows of all columns with the names of their nodes, a file per block; and the digest of all numbers."""
+def written(
+    run: Run, graph: Prepared, columns: Columns, form: str, model: File | None = None, ones: Columns | None = None
+) -> tuple[list[File], str]:
+    """Rows with the names of their nodes, a file per block, and the digest of all numbers. With a model, its representations."""
     tasks = []
     for number, (start, end) in enumerate(graph.rows):
-        part = f"part-{number:05}.{form}"
-        what = {"do": "write-rows", "rows": [start, end], "skip": columns.skips[number], "widths": columns.widths}
-        inputs = named(graph, number), *columns.files[number]
-        tasks.append(Task("rows", f"{number:05}", what, inputs, (part, f"{part}.ids.txt") if form == "npy" else (part,)))
+        part, slices = f"part-{number:05}.{form}", columns.files[number]
+        what = {"do": "write-rows", "rows": [start, end], "skip": columns.skips[number], "slices": len(slices)}
+        inputs = [named(graph, number), *slices]
+        if model is not None:
+            what["model"] = "model" if ones is None else "model-and-ones"
+            inputs += [model, *(ones.files[number] if ones is not None else [])]
+        outputs = (part, f"{part}.ids.txt") if form == "npy" else (part,)
+        tasks.append(Task("rows", f"{number:05}", what, tuple(inputs), outputs))
     files = [done.files[0] for done in run.stage("rows", tasks)]
     (digest,) = run.stage("digest", [Task("digest", "rows", {"do": "digest-rows"}, tuple(files), ())])
     return files, digest.facts["sha256"]
@@ -149,3 +153,15 @@ def named(graph: Prepared, block: int) -> File:
         return graph.blocks[block]
     assert graph.graph is not None
     return graph.graph
+
+
+def joined_slices(run: Run, columns: Columns, name: str) -> list[File]:
+    """Each slice with all of its rows in one file."""
+    if all(files == columns.files[0] for files in columns.files):
+        return columns.files[0]
+    stage = f"columns{name}"
+    tasks = [
+        Task(stage, f"{number:05}", {"do": "join-rows"}, tuple(files), (f"work/{stage}/{number:05}.npy",))
+        for number, files in enumerate(zip(*columns.files, strict=True))
+    ]
+    return [done.files[0] for done in run.stage(stage, tasks)]

@@ -61,13 +61,13 @@ class Result:
 class Run:
     """Stages, their progress, and the settings that they belong to."""
 
-    def __init__(self, out: Folder, workers: Workers, settings: dict[str, Any], progress: bool) -> None:
+    def __init__(self, out: Folder, workers: Workers, progress: bool) -> None:
         self.out, self.workers, self.progress = out, workers, progress
         self.stages: list[Stage] = []
-        self._claim({"version": _nigh.__version__, **settings})
 
-    def _claim(self, settings: dict[str, Any]) -> None:
+    def claim(self, settings: dict[str, Any]) -> None:
         """A folder is of one run: with other settings, what is there would be mixed with what comes."""
+        settings = {"version": _nigh.__version__, **settings}
         found = self.out.read_json("run.json")
         if found is None:
             self.out.write_json("run.json", settings)

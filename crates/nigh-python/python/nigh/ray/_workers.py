@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -106,14 +107,37 @@ def start(ray: Any, num_cpus: int | None) -> None:
     if os.environ.get("RAY_ADDRESS"):
         ray.init(log_to_driver=False)
         return
-    # Token authentication is on by default, and stays so unless the user's RAY_AUTH_MODE says otherwise.
-    ray.init(
-        address="local",
-        num_cpus=num_cpus,
-        _node_ip_address="127.0.0.1",
-        include_dashboard=False,
-        # Nothing large passes through it: files do.
-        object_store_memory=100 << 20,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
+    with _loopback():
+        # Token authentication is on by default, and stays so unless the user's RAY_AUTH_MODE says otherwise.
+        ray.init(
+            address="local",
+            num_cpus=num_cpus,
+            include_dashboard=False,
+            # Nothing large passes through it: files do.
+            object_store_memory=100 << 20,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
+    address = ray.nodes()[0]["NodeManagerAddress"]
+    if not address.startswith("127.") and address != "::1":
+        ray.shutdown()
+        raise NighError(f"Ray {ray.__version__} would listen at {address}, beyond this machine; start a cluster and set RAY_ADDRESS")
+
+
+@contextlib.contextmanager
+def _loopback() -> Iterator[None]:
+    """Ray replaces 127.0.0.1 by an address that others can reach, except where it takes clusters to be of one machine, as on Macs."""
+    from ray._private import ray_constants
+
+    name = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR
+    before, given = ray_constants.ENABLE_RAY_CLUSTER, os.environ.get(name)
+    # For this process, which has read the variable already, and for those that it starts.
+    ray_constants.ENABLE_RAY_CLUSTER, os.environ[name] = False, "0"
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+        if given is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = given
