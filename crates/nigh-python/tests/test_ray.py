@@ -25,7 +25,7 @@ pytest.importorskip("fsspec")
 import ray  # noqa: E402
 
 import nigh.ray  # noqa: E402
-from nigh.ray import _storage, _tasks, _workers  # noqa: E402
+from nigh.ray import _storage, _workers  # noqa: E402
 
 NODES, EDGES, PARTS = 1_500, 12_000, 3
 
@@ -43,12 +43,13 @@ class Graph:
         edges = (NODES * draw.random((EDGES, 2)) ** 2).astype(int)
         edges[::50, 1] = edges[::50, 0]
         edges[1::40] = edges[::40, ::-1]
-        names: list[Any] = {
+        kinds: dict[str, list[Any]] = {
             "counted": list(range(NODES)),
             "holes": [7 * node - 100 for node in range(NODES)],
             "weighted": [3 * node for node in range(NODES)],
             "names": [f"{'äb.'[node % 3]}{node:x}" if node % 4 else node for node in range(NODES)],
-        }[kind]
+        }
+        names = kinds[kind]
         if kind == "counted":
             edges[:NODES, 0] = np.arange(NODES)
         rows = [[names[a], names[b]] for a, b in edges]
@@ -163,7 +164,7 @@ def test_parts_have_the_ids_and_rows_of_the_program(graphs: dict[str, Graph], tm
         assert np.array_equal(frame.drop(columns="id").to_numpy(), expected)
 
 
-SETTINGS = {"task": "link-prediction", "pairs_per_epoch": 300, "epochs": 4, "repeats": 2, "signal_dim": 24}
+SETTINGS: dict[str, Any] = {"task": "link-prediction", "pairs_per_epoch": 300, "epochs": 4, "repeats": 2, "signal_dim": 24}
 
 
 def folder_digest(folder: Path) -> dict[str, str]:
@@ -214,7 +215,7 @@ def test_halves_that_overflow_are_computed_in_single_precision(
         facts = json.loads(native(task, *others))
         return json.dumps({name: value * 2**20 if name == "scale" else value for name, value in facts.items()})
 
-    monkeypatch.setattr(_tasks._nigh, "run_task", enlarged)
+    monkeypatch.setattr(nigh._nigh, "run_task", enlarged)
     for mode in ("slices", "rows"):
         result = propagate(graphs["names"].stored, tmp_path / mode, mode=mode, num_workers=0, hop_storage="float16")
         assert result.sha256 == graphs["names"].vectors()

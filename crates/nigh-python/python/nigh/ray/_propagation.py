@@ -99,7 +99,7 @@ def _by_rows(
         return [[each.files[0] for each in done[at : at + len(blocks)]] for at in range(0, len(done), len(blocks))]
 
     counts = graph.counts()
-    started = [
+    started: list[tuple[dict[str, Any], tuple[File, ...]]] = [
         ({"do": "start-rows", "source": matrix, "hops": settings, "columns": [start, end], "graph": counts}, (graph.blocks[block],))
         for start, end in columns
         for block in blocks
@@ -112,7 +112,7 @@ def _by_rows(
         if panels is None:
             return None
         what = {"do": "hop-rows", "hops": settings, "last": hop == settings["hops"], "graph": counts}
-        tasks = [
+        tasks: list[tuple[dict[str, Any], tuple[File, ...]]] = [
             ({**what, "width": end - start}, (graph.blocks[block], *panel, *others))
             for (start, end), panel in zip(columns, panels, strict=True)
             for block in blocks
