@@ -11,6 +11,7 @@ mod memory;
 mod model;
 mod program;
 mod settings;
+mod shards;
 mod splits;
 mod work;
 
@@ -32,6 +33,8 @@ mod _nigh {
     use crate::model::{Embedding, Model, train};
     #[pymodule_export]
     use crate::program::program;
+    #[pymodule_export]
+    use crate::shards::{drawn_signal, memory_bytes, run_task, training_settings, worker_memory};
     #[pymodule_export]
     use crate::splits::{given_split, split, with_split, with_split_folder, write_split};
 

@@ -95,6 +95,12 @@ impl Model {
         Ok(Model { trained: trained.into() })
     }
 
+    /// What has to be propagated for it on many machines, as JSON.
+    fn message_passing(&self, py: Python<'_>) -> PyResult<String> {
+        let passing = nigh::shards::message_passing(&self.trained).map_err(|error| exception(py, error))?;
+        Ok(passing.to_string())
+    }
+
     /// Everything that the training found, as JSON.
     fn summary(&self) -> String {
         self.trained.to_json().to_string()

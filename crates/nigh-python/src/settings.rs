@@ -1,6 +1,6 @@
 //! Settings as keyword arguments: the program's names, with `_` for `-`.
 
-use crate::errors::input_error;
+use crate::errors::{exception, input_error};
 use nigh::train::SETTINGS;
 use nigh::{Config, nearest};
 use pyo3::prelude::*;
@@ -8,6 +8,12 @@ use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
 
 /// The settings of a dictionary. `None` leaves one open.
 pub fn config(settings: &Bound<'_, PyDict>) -> PyResult<Config> {
+    let py = settings.py();
+    Config::from_table(table(settings)?).map_err(|error| exception(py, error))
+}
+
+/// Settings as in a TOML file.
+pub fn table(settings: &Bound<'_, PyDict>) -> PyResult<toml::Table> {
     let py = settings.py();
     let mut table = toml::Table::new();
     for (name, value) in settings {
@@ -30,7 +36,7 @@ pub fn config(settings: &Bound<'_, PyDict>) -> PyResult<Config> {
         };
         table.insert(typed, setting.parse(&text).map_err(wrong)?);
     }
-    Config::from_table(table).map_err(|error| crate::errors::exception(py, error))
+    Ok(table)
 }
 
 /// A value as the program's user would type it.

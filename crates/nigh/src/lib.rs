@@ -37,7 +37,7 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < tape < ops < dataset < encoder < model < task < train < trained < sampled < training < experiment < report < tune
+//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < tape < ops < dataset < encoder < model < task < train < trained < sampled < shards < training < experiment < report < tune
 
 pub mod dataset;
 pub mod display;
@@ -51,6 +51,7 @@ pub mod panels;
 pub mod plan;
 pub mod report;
 pub mod sampled;
+pub mod shards;
 pub mod statistics;
 pub mod tape;
 pub mod task;

@@ -57,6 +57,59 @@ impl PanelSource {
             PanelSource::Product(_, weight) => weight.cols(),
         }
     }
+
+    /// `X[rows, columns]`.
+    pub(crate) fn fill(
+        &self,
+        addresses: Option<&[u32]>,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        block: &mut Matrix,
+    ) {
+        match self {
+            PanelSource::Ones => {
+                block.reshape(rows.len(), columns.len());
+                block.data_mut().fill(1.0);
+            }
+            PanelSource::Signal { signal, stream, factor, .. } => match addresses {
+                Some(addresses) => signal.fill(*stream, &addresses[rows], columns, *factor, block),
+                None => {
+                    let addresses: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
+                    signal.fill(*stream, &addresses, columns, *factor, block);
+                }
+            },
+            PanelSource::Dense(matrix) => {
+                block.reshape(rows.len(), columns.len());
+                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
+                    to.copy_from_slice(&matrix.row(row)[columns.clone()]);
+                }
+            }
+            PanelSource::Sparse(matrix) => {
+                block.reshape(rows.len(), columns.len());
+                block.data_mut().fill(0.0);
+                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
+                    let inside = matrix.row(row).filter(|(column, _)| columns.contains(&(*column as usize)));
+                    inside.for_each(|(column, value)| to[column as usize - columns.start] = value);
+                }
+            }
+            PanelSource::Product(matrix, weight) => match columns.len() == weight.cols() {
+                true => matrix.times_rows(weight, rows, block),
+                false => matrix.times_rows(&weight.columns(columns), rows, block),
+            },
+        }
+    }
+
+    /// The scale of halves for these rows; the smallest is that of all. None if they have no room for an entry.
+    pub(crate) fn scale(&self, addresses: Option<&[u32]>, rows: Range<usize>) -> Option<f32> {
+        let (mut block, mut scale) = (Matrix::default(), f32::INFINITY);
+        let at_a_time = rows_at_a_time(self.cols());
+        for first in rows.clone().step_by(at_a_time) {
+            self.fill(addresses, first..(first + at_a_time).min(rows.end), 0..self.cols(), &mut block);
+            // The larger the entries, the smaller it is.
+            scale = scale.min(scale_of(block.data())?);
+        }
+        scale.is_finite().then_some(scale)
+    }
 }
 
 /// `Ã^K X`, to be computed panel by panel.
@@ -127,17 +180,11 @@ impl Propagation {
     /// ```
     pub fn write_columns(&self, columns: Range<usize>, path: &Path) -> Result<bool> {
         let scale = self.scale();
-        if self.storage == Storage::Half && scale.is_none() {
-            return Ok(false);
-        }
         let mut file = PartialFile::create(path).map_err(Error::io(path))?;
         let mut out = BufWriter::with_capacity(1 << 20, file.file());
         npy::write_header::<f32>(&mut out, &[self.num_nodes(), columns.len()]).map_err(Error::io(path))?;
         let mut take = |_: usize, rows: &Matrix| out.write_all(bytes_of(rows.data())).map_err(Error::io(path));
-        let fits = match scale {
-            Some(scale) => self.panel::<Half>(columns, scale, true, &mut Default::default(), &mut take)?,
-            None => self.panel::<f32>(columns, 1.0, true, &mut Default::default(), &mut take)?,
-        };
+        let fits = self.columns(columns, scale, &mut take)?;
         out.flush().map_err(Error::io(path))?;
         drop(out);
         if fits {
@@ -146,54 +193,32 @@ impl Propagation {
         Ok(fits)
     }
 
+    /// Hands over all rows of some columns, with the scale of halves if they are asked for. Returns whether these had room for all
+    /// entries; if not, no row was handed over.
+    pub(crate) fn columns(
+        &self,
+        columns: Range<usize>,
+        scale: Option<f32>,
+        take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
+    ) -> Result<bool> {
+        match (self.storage, scale) {
+            (Storage::Half, None) if self.hops > 0 => Ok(false),
+            (Storage::Half, Some(scale)) => self.panel::<Half>(columns, scale, true, &mut Default::default(), take),
+            _ => self.panel::<f32>(columns, 1.0, true, &mut Default::default(), take),
+        }
+    }
+
     /// The scale of halves, one for all panels: that of the whole matrix. None for single precision.
     fn scale(&self) -> Option<f32> {
         if self.storage == Storage::Single || self.hops == 0 {
             return None;
         }
-        let (mut block, mut scale) = (Matrix::default(), f32::INFINITY);
-        let at_a_time = rows_at_a_time(self.cols());
-        for first in (0..self.num_nodes()).step_by(at_a_time) {
-            self.fill(first..(first + at_a_time).min(self.num_nodes()), 0..self.cols(), &mut block);
-            // The larger the entries, the smaller it is.
-            scale = scale.min(scale_of(block.data())?);
-        }
-        scale.is_finite().then_some(scale)
+        self.source.scale(self.addresses.as_deref(), 0..self.num_nodes())
     }
 
     /// `X[rows, columns]`.
     fn fill(&self, rows: Range<usize>, columns: Range<usize>, block: &mut Matrix) {
-        match &self.source {
-            PanelSource::Ones => {
-                block.reshape(rows.len(), columns.len());
-                block.data_mut().fill(1.0);
-            }
-            PanelSource::Signal { signal, stream, factor, .. } => match &self.addresses {
-                Some(addresses) => signal.fill(*stream, &addresses[rows], columns, *factor, block),
-                None => {
-                    let addresses: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
-                    signal.fill(*stream, &addresses, columns, *factor, block);
-                }
-            },
-            PanelSource::Dense(matrix) => {
-                block.reshape(rows.len(), columns.len());
-                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
-                    to.copy_from_slice(&matrix.row(row)[columns.clone()]);
-                }
-            }
-            PanelSource::Sparse(matrix) => {
-                block.reshape(rows.len(), columns.len());
-                block.data_mut().fill(0.0);
-                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
-                    let inside = matrix.row(row).filter(|(column, _)| columns.contains(&(*column as usize)));
-                    inside.for_each(|(column, value)| to[column as usize - columns.start] = value);
-                }
-            }
-            PanelSource::Product(matrix, weight) => match columns.len() == weight.cols() {
-                true => matrix.times_rows(weight, rows, block),
-                false => matrix.times_rows(&weight.columns(columns), rows, block),
-            },
-        }
+        self.source.fill(self.addresses.as_deref(), rows, columns, block);
     }
 
     /// The rows of these nodes alone, which ascend in each of some lists.

@@ -98,7 +98,7 @@ fn widened<const N: usize>(words: &[u32; N]) -> [u64; N] {
 }
 
 /// A random function from 128-bit positions to 128 bits: Philox4x32-10 (Salmon et al., SC 2011) under one key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Stream {
     key: [u32; 2],
 }

@@ -27,7 +27,12 @@ pub use own::{
     NodeColumns, Pairs, WeightColumn, read_pairs,
 };
 pub use stored::{GraphStore, Stored};
-pub(crate) use stored::{mapped_without, store_without};
+pub(crate) use {
+    ids::whole_float,
+    own::edge_list::{EdgeList, ListedEdges},
+    own::graph_file::read as read_graph_file,
+    stored::{mapped_without, read_ids, store_without, write_ids},
+};
 
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Graph};

@@ -15,6 +15,7 @@ use nigh_formats::sections::{SectionWriter, Sections, bytes_of};
 use nigh_formats::{Format, Texts};
 use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -92,22 +93,12 @@ impl GraphStore {
 
     /// The names of the nodes.
     pub fn ids(&self) -> Result<Ids> {
-        let (path, n) = (self.sections.path(), self.graph.num_nodes());
-        let wrong = |count: usize| Error::file(path, format!("has {n} nodes, but {count} names of nodes"));
-        if let Some(ids) = self.sections.get::<i64>("ids")? {
-            return if ids.len() == n { Ok(Ids::Integers(ids.to_vec())) } else { Err(wrong(ids.len())) };
-        }
-        let (bounds, text) = (self.sections.get::<u64>("name-bounds")?, self.sections.get::<u8>("names")?);
-        let (Some(bounds), Some(text)) = (bounds, text) else { return Ok(Ids::Numbers(n)) };
-        if bounds.len() != n + 1 {
-            return Err(wrong(bounds.len().saturating_sub(1)));
-        }
-        let mut names = Texts::default();
-        for (node, pair) in bounds.windows(2).enumerate() {
-            let name = text.get(pair[0] as usize..pair[1] as usize).and_then(|name| std::str::from_utf8(name).ok());
-            names.push(name.ok_or_else(|| Error::file(path, format!("the name of node {node} is no text")))?);
-        }
-        Ok(Ids::Names(names))
+        read_ids(&self.sections, self.graph.num_nodes(), 0..self.graph.num_nodes())
+    }
+
+    /// The names of some nodes; how many they are, if they are known by their numbers.
+    pub(crate) fn ids_of(&self, rows: Range<usize>) -> Result<Ids> {
+        read_ids(&self.sections, self.graph.num_nodes(), rows)
     }
 
     /// As one of the formats of edges, checked.
@@ -120,6 +111,48 @@ impl GraphStore {
         let (ids, edges) = (self.ids()?, ListedEdges::Built(self.graph, Cleaning::default()));
         Ok(EdgeList { ids, edges, ordered: true, directed: Some(false), ..EdgeList::default() })
     }
+}
+
+/// Some of the names in a file of `n` nodes.
+pub(crate) fn read_ids(sections: &Sections, n: usize, rows: Range<usize>) -> Result<Ids> {
+    let path = sections.path();
+    let wrong = |count: usize| Error::file(path, format!("has {n} nodes, but {count} names of nodes"));
+    if let Some(ids) = sections.get::<i64>("ids")? {
+        return if ids.len() == n { Ok(Ids::Integers(ids[rows].to_vec())) } else { Err(wrong(ids.len())) };
+    }
+    let (bounds, text) = (sections.get::<u64>("name-bounds")?, sections.get::<u8>("names")?);
+    let (Some(bounds), Some(text)) = (bounds, text) else { return Ok(Ids::Numbers(rows.len())) };
+    if bounds.len() != n + 1 {
+        return Err(wrong(bounds.len().saturating_sub(1)));
+    }
+    let mut names = Texts::default();
+    for (node, pair) in rows.clone().zip(bounds[rows.start..=rows.end].windows(2)) {
+        let name = text.get(pair[0] as usize..pair[1] as usize).and_then(|name| std::str::from_utf8(name).ok());
+        names.push(name.ok_or_else(|| Error::file(path, format!("the name of node {node} is no text")))?);
+    }
+    Ok(Ids::Names(names))
+}
+
+/// Adds the sections of names, unless nodes are known by their numbers.
+pub(crate) fn write_ids(writer: &mut SectionWriter, ids: &Ids) -> Result<()> {
+    match ids {
+        Ids::Numbers(_) => {}
+        Ids::Integers(numbers) => {
+            writer.section("ids")?;
+            writer.write(numbers)?;
+        }
+        Ids::Names(names) => {
+            writer.section("names")?;
+            let mut bounds = vec![0u64];
+            for name in names.iter() {
+                writer.write(name.as_bytes())?;
+                bounds.push(bounds[bounds.len() - 1] + name.len() as u64);
+            }
+            writer.section("name-bounds")?;
+            writer.write(&bounds)?;
+        }
+    }
+    Ok(())
 }
 
 impl Dataset {
@@ -203,23 +236,7 @@ fn store(path: &Path, graph: &Graph, ids: &Ids, cleaning: Cleaning) -> Result<St
     }
     writer.section("offsets")?;
     offsets.chunks(CHUNK).try_for_each(|chunk| writer.write(chunk))?;
-    match ids {
-        Ids::Numbers(_) => {}
-        Ids::Integers(numbers) => {
-            writer.section("ids")?;
-            writer.write(numbers)?;
-        }
-        Ids::Names(names) => {
-            writer.section("names")?;
-            let mut bounds = vec![0u64];
-            for name in names.iter() {
-                writer.write(name.as_bytes())?;
-                bounds.push(bounds[bounds.len() - 1] + name.len() as u64);
-            }
-            writer.section("name-bounds")?;
-            writer.write(&bounds)?;
-        }
-    }
+    write_ids(&mut writer, ids)?;
     finish(writer, path, cleaning, graph.num_nodes(), graph.num_edges())
 }
 

@@ -99,6 +99,14 @@ impl Edges {
         }
     }
 
+    /// Adds what is known of an edge at one of its ends: twice the other end, plus one for the reverse direction.
+    pub fn push_entry(&mut self, row: u32, entry: u32, weight: Option<f32>) {
+        let place = self.put(row, entry);
+        if let Some(weight) = weight {
+            self.slabs[place / SLAB].weights[place % SLAB] = weight;
+        }
+    }
+
     /// Returns the place of the entry.
     #[inline(always)]
     fn put(&mut self, row: u32, neighbour: u32) -> usize {
@@ -282,6 +290,33 @@ pub(crate) fn build_in_pieces(
         first = end;
     }
     Ok((mentioned, cleaning))
+}
+
+/// Some consecutive rows, sorted and cleaned as those of a whole graph are. All entries are of these rows.
+pub(crate) fn build_rows(edges: &[Edges], rows: Range<usize>) -> (RowBlock, Cleaning) {
+    let weighted = edges.iter().any(|edges| edges.weighted);
+    let piece = |bucket: usize| {
+        threads::check();
+        let length = edges.iter().map(|edges| edges.len(bucket)).sum();
+        let (mut neighbours, mut weights) = (vec![0; length], vec![0.0; if weighted { length } else { 0 }]);
+        let parts = edges.iter().flat_map(|edges| edges.parts(bucket)).collect::<Vec<_>>();
+        let filled = Rows::fill(bucket, &parts, &mut neighbours, &mut weights);
+        neighbours.truncate(filled.kept);
+        weights.truncate(filled.kept);
+        let first = rows.start.max(bucket << SHIFT) - (bucket << SHIFT);
+        let end = rows.end.min((bucket + 1) << SHIFT) - (bucket << SHIFT);
+        (RowBlock { lengths: filled.lengths[first..end].to_vec(), neighbours, weights }, filled.cleaning)
+    };
+    let buckets = rows.start >> SHIFT..rows.end.div_ceil(ROWS);
+    let pieces: Vec<_> = buckets.into_par_iter().map(piece).collect();
+    let (mut block, mut cleaning) = (RowBlock::default(), Cleaning::default());
+    for (piece, cleaned) in pieces {
+        block.lengths.extend(piece.lengths);
+        block.neighbours.extend(piece.neighbours);
+        block.weights.extend(piece.weights);
+        cleaning.add(cleaned);
+    }
+    (block, cleaning)
 }
 
 /// The numbers that edges mention, and the place of each among them.

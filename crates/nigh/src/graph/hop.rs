@@ -6,6 +6,7 @@ use crate::linalg::dispatch::simd;
 use crate::linalg::half::{self, Convert, Entry, Half, Storage};
 use crate::linalg::{CACHED_BYTES, Matrix, entries, for_column_blocks, for_row_blocks, prefetch};
 use crate::threads;
+use nigh_formats::sections::Plain;
 
 /// Storage between hops, reused by the next call.
 #[derive(Debug, Default)]
@@ -180,8 +181,11 @@ const WORTH_A_PASS: usize = 16;
 
 /// Whether rows are multiplied before they are read.
 fn scales_rows(operator: &Operator) -> bool {
-    let graph = operator.graph();
-    graph.num_edges() >= WORTH_A_PASS * graph.num_nodes()
+    is_worth_a_pass(operator.graph().num_nodes(), operator.graph().num_edges())
+}
+
+fn is_worth_a_pass(num_nodes: usize, num_edges: usize) -> bool {
+    num_edges >= WORTH_A_PASS * num_nodes
 }
 
 simd! {
@@ -251,17 +255,23 @@ pub(crate) fn apply_rows(operator: &Operator, x: &Matrix, bias: &[f32], y: &mut 
 }
 
 /// Numbers in which panels are kept between hops.
-pub(crate) trait PanelEntry: Entry {
+pub(crate) trait PanelEntry: Entry + Plain {
     /// Whether rows are multiplied by `r` before they are read: where it saves time and changes no bit.
-    fn scales_rows(operator: &Operator) -> bool;
+    fn scales_rows(operator: &Operator) -> bool {
+        let graph = operator.graph();
+        Self::scales_rows_of(graph.num_nodes(), graph.num_edges(), graph.is_weighted())
+    }
+
+    /// As `scales_rows`, from the counts of the graph.
+    fn scales_rows_of(num_nodes: usize, num_edges: usize, weighted: bool) -> bool;
 
     /// A row as it is read by the first hop: times `r`, and times the scale of halves; zeros behind it.
     fn start(values: &[f32], r: f32, scale: f32, row: &mut [Self]);
 }
 
 impl PanelEntry for f32 {
-    fn scales_rows(operator: &Operator) -> bool {
-        !operator.graph().is_weighted() || scales_rows(operator)
+    fn scales_rows_of(num_nodes: usize, num_edges: usize, weighted: bool) -> bool {
+        !weighted || is_worth_a_pass(num_nodes, num_edges)
     }
 
     #[inline]
@@ -272,7 +282,7 @@ impl PanelEntry for f32 {
 }
 
 impl PanelEntry for Half {
-    fn scales_rows(_: &Operator) -> bool {
+    fn scales_rows_of(_: usize, _: usize, _: bool) -> bool {
         true
     }
 
@@ -302,13 +312,34 @@ pub(crate) fn hop_rows<S: PanelEntry, D: Entry>(
     hop: HopOf,
     y: &mut [D],
 ) -> bool {
-    let is_scaled = S::scales_rows(operator);
-    let (scales, factor) = match hop {
-        HopOf::Middle => (is_scaled, 1.0),
-        HopOf::Last { factor } => (false, factor),
-    };
-    let hop = Hop { is_scaled, scales, factor, ..Hop::new(operator, x, width) };
+    let hop = Hop::new(operator, x, width).of_several(S::scales_rows(operator), hop);
     !y.is_empty() && hop.divide(first, y)
+}
+
+/// Some rows of `Ã`, which is all that a hop of these rows needs of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OperatorRows<'a> {
+    /// The number of the first of them.
+    pub first: usize,
+    pub offsets: &'a [usize],
+    pub neighbours: &'a [u32],
+    pub weights: Option<&'a [f32]>,
+    /// `l` and `r` of these rows.
+    pub scale: &'a [f32],
+    /// `r` of all nodes; empty where rows of `x` were multiplied by it before.
+    pub right: &'a [f32],
+}
+
+/// These rows of one hop, from all rows of `x`. Returns whether an entry is beyond the range of `D`.
+pub(crate) fn hop_of_rows<S: PanelEntry, D: Entry>(
+    rows: OperatorRows<'_>,
+    x: &[S],
+    width: usize,
+    hop: HopOf,
+    y: &mut [D],
+) -> bool {
+    let hop = Hop::of_rows(rows, x, width).of_several(rows.right.is_empty(), hop);
+    !y.is_empty() && hop.divide(rows.first, y)
 }
 
 /// How many edges ahead rows are prefetched, times the bytes of an entry: about the latency of memory.
@@ -320,9 +351,18 @@ const TASK: usize = 1 << 16;
 
 /// One hop from rows of `S`.
 struct Hop<'a, S> {
-    operator: &'a Operator,
+    /// The number of the first row of the next four.
+    origin: usize,
+    offsets: &'a [usize],
+    /// `l`, and `r` of the same rows.
+    left: &'a [f32],
+    own_right: &'a [f32],
+    neighbours: &'a [u32],
     /// Of edges: those of the graph, or others in their place.
     weights: Option<&'a [f32]>,
+    /// `r` of all nodes.
+    right: &'a [f32],
+    self_weight: f32,
     x: &'a [S],
     width: usize,
     /// Whether the rows of `x` were multiplied by `r` before.
@@ -340,12 +380,25 @@ struct Hop<'a, S> {
 
 impl<S: Entry> Hop<'_, S> {
     fn new<'a>(operator: &'a Operator, x: &'a [S], width: usize) -> Hop<'a, S> {
+        let (offsets, neighbours, weights) = operator.graph().parts();
+        let (left, right) = (operator.left(), operator.right());
+        let rows = OperatorRows { first: 0, offsets, neighbours, weights, scale: left, right };
+        Hop { own_right: right, self_weight: operator.self_weight(), ..Hop::of_rows(rows, x, width) }
+    }
+
+    /// Of some rows of `Ã`.
+    fn of_rows<'a>(rows: OperatorRows<'a>, x: &'a [S], width: usize) -> Hop<'a, S> {
         // Beyond all edges there is nothing to prefetch.
         let ahead = if size_of_val(x) > CACHED_BYTES { AHEAD / size_of::<S>() } else { usize::MAX >> 1 };
-        let weights = operator.graph().parts().2;
         Hop {
-            operator,
-            weights,
+            origin: rows.first,
+            offsets: rows.offsets,
+            left: rows.scale,
+            own_right: rows.scale,
+            neighbours: rows.neighbours,
+            weights: rows.weights,
+            right: rows.right,
+            self_weight: 1.0,
             x,
             width,
             is_scaled: false,
@@ -357,6 +410,15 @@ impl<S: Entry> Hop<'_, S> {
         }
     }
 
+    /// One of several hops, between which rows are multiplied by `r` if they are scaled.
+    fn of_several(self, is_scaled: bool, hop: HopOf) -> Self {
+        let (scales, factor) = match hop {
+            HopOf::Middle => (is_scaled, 1.0),
+            HopOf::Last { factor } => (false, factor),
+        };
+        Hop { is_scaled, scales, factor, ..self }
+    }
+
     /// Computes all rows; returns whether an entry is beyond the range of `D`.
     fn run<D: Entry>(&self, y: &mut [D]) -> bool {
         !y.is_empty() && self.divide(0, y)
@@ -365,9 +427,8 @@ impl<S: Entry> Hop<'_, S> {
     /// The rows from `first` on, in parallel when the work is worth it.
     fn divide<D: Entry>(&self, first: usize, y: &mut [D]) -> bool {
         let end = first + y.len() / self.width;
-        let offsets = self.operator.graph().parts().0;
         // Reading its own row and writing the result cost a node about as much as two edges.
-        let cost = |row: usize| offsets[row] + 2 * row;
+        let cost = |row: usize| self.offsets[row - self.origin] + 2 * row;
         if end - first == 1 || (cost(end) - cost(first)) * self.width <= TASK {
             threads::check();
             return gather(self, first, y);
@@ -405,14 +466,13 @@ fn block<const B: usize>(
     column: usize,
     y: &mut [impl Entry],
 ) {
-    let (offsets, neighbours, _) = hop.operator.graph().parts();
-    let right = hop.operator.right();
+    let (neighbours, right, row) = (hop.neighbours, hop.right, i - hop.origin);
     let mut sum = columns::<B>(hop, convert, i, column);
-    let own = hop.operator.self_weight() * if hop.is_scaled { 1.0 } else { right[i] };
+    let own = hop.self_weight * if hop.is_scaled { 1.0 } else { hop.own_right[row] };
     for value in &mut sum {
         *value *= own;
     }
-    let edges = offsets[i]..offsets[i + 1];
+    let edges = hop.offsets[row]..hop.offsets[row + 1];
     for (e, &j) in edges.clone().zip(&neighbours[edges]) {
         prefetch_row::<B>(hop, neighbours, e + hop.ahead, column);
         let x = columns(hop, convert, j as usize, column);
@@ -423,7 +483,7 @@ fn block<const B: usize>(
             (false, Some(weights)) => add_scaled::<B>(&mut sum, weights[e] * right[j as usize], x),
         }
     }
-    let l = hop.operator.left()[i] * hop.factor;
+    let l = hop.left[row] * hop.factor;
     for value in &mut sum {
         *value *= l;
     }
@@ -432,7 +492,7 @@ fn block<const B: usize>(
     }
     if hop.scales {
         for value in &mut sum {
-            *value *= right[i];
+            *value *= hop.own_right[row];
         }
     }
     if !hop.bias.is_empty() {

@@ -15,13 +15,15 @@ mod spill;
 mod walk;
 
 use buffer::Buffer;
-pub(crate) use builder::{Edges, Mentioned, RowBlock, build, build_in_pieces, build_mentioned, span};
+pub(crate) use builder::{Edges, Mentioned, RowBlock, build, build_in_pieces, build_mentioned, build_rows, span};
 pub use components::Component;
 pub(crate) use edge_mask::EdgeMask;
 pub(crate) use hop::{
-    HopBuffers, HopOf, PanelEntry, apply_hop_sum, apply_hops, apply_masked_hops, hop_rows, whole_vectors,
+    HopBuffers, HopOf, OperatorRows, PanelEntry, apply_hop_sum, apply_hops, apply_masked_hops, hop_of_rows, hop_rows,
+    whole_vectors,
 };
 pub use operator::Operator;
+pub(crate) use operator::symmetric_scale;
 pub(crate) use spill::Spill;
 pub(crate) use walk::Walker;
 

@@ -23,7 +23,7 @@ impl Operator {
             if graph.is_mapped() && i % RELEASED_ROWS == RELEASED_ROWS - 1 {
                 graph.release(i + 1 - RELEASED_ROWS..i);
             }
-            (1.0 / (degree(&graph, i) + 1.0).sqrt()) as f32
+            symmetric_scale(graph.degree(i), graph.weights(i))
         };
         let scale: Arc<[f32]> = (0..graph.num_nodes()).map(scale).collect();
         Operator { graph, left: scale.clone(), right: scale, self_weight: 1.0 }
@@ -135,12 +135,18 @@ impl Operator {
 /// Rows of a mapped graph after which their memory is given back.
 const RELEASED_ROWS: usize = 1 << 20;
 
+/// `(D+I)^-1/2` of a node with so many edges, or of these weights.
+pub(crate) fn symmetric_scale(num_edges: usize, weights: Option<&[f32]>) -> f32 {
+    (1.0 / (sum_of(num_edges, weights) + 1.0).sqrt()) as f32
+}
+
 /// The sum of the weights of a node's edges, or their number.
 fn degree(graph: &Graph, node: usize) -> f64 {
-    match graph.weights(node) {
-        Some(weights) => weights.iter().map(|&w| f64::from(w)).sum(),
-        None => graph.degree(node) as f64,
-    }
+    sum_of(graph.degree(node), graph.weights(node))
+}
+
+fn sum_of(num_edges: usize, weights: Option<&[f32]>) -> f64 {
+    weights.map_or(num_edges as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod x86;
 use super::aligned::AlignedVec;
 use super::dispatch::{Portable, simd};
 use crate::names::named;
+use nigh_formats::sections::Plain;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,9 @@ impl std::fmt::Display for StorageError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
 pub(crate) struct Half(pub u16);
+
+// SAFETY: it is a `u16`, of which every pattern of bits is a number.
+unsafe impl Plain for Half {}
 
 /// The bits of infinity; those of a NaN are larger.
 const INFINITE: u16 = 0x7c00;

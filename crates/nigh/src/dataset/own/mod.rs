@@ -29,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::graph::Cleaning;
 use nigh_formats::{Texts, is_stdin};
 use rayon::prelude::*;
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 /// A user's files beside the edges, and which of their columns is what.
@@ -74,7 +75,8 @@ impl Dataset {
             return Err(Error::file(path, format!("no such file; a graph is a file of edges or one of {names}")));
         }
         let mut file = graph_file::read(path, &input.edge_columns, None)?;
-        let lookup = file.list.ids.lookup();
+        // Only files of nodes are looked up in it, and for many names it takes time.
+        let lookup = LazyCell::new(|| file.list.ids.lookup());
         let is_node = |name: &str| lookup.find(name).is_some();
         let ids = &input.id_columns;
         let read_ids = |path: &PathBuf| node_files::read_ids(path, &input.columns(&ids.nodes), &is_node);

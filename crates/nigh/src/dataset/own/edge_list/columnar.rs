@@ -81,6 +81,7 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns, spill: Option<&S
             pieces.par_iter_mut().flatten().flatten().for_each(|end| *end = order[*end as usize]);
         }
         list.ids = numbered.ids;
+        list.respelled = numbered.note.is_some();
         list.notes.extend(numbered.note);
     }
     list.graphs = layout.graph.map(|_| sorted_graphs(graph_names.into_names(), of_edges));

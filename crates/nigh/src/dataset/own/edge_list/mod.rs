@@ -42,6 +42,8 @@ pub(crate) struct EdgeList {
     pub ordered: bool,
     /// Whether edges have a direction, if the file says so.
     pub directed: Option<bool>,
+    /// Whether ids such as `7.0` were read as whole numbers.
+    pub respelled: bool,
     pub notes: Vec<String>,
 }
 
@@ -323,6 +325,7 @@ fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<Edge
     let of_piece: Vec<usize> = pieces.iter().map(|piece| piece.worker).collect();
     let note = comments_note(&text.path, &pieces);
     let mut list = gathered(layout, pieces, graphs);
+    list.respelled = numbered.note.is_some();
     list.notes.extend(note.into_iter().chain(numbered.note));
     let place = |name: u32| numbered.order.as_ref().map_or(name, |order| order[name as usize]);
     let places: Vec<Vec<u32>> = places.into_iter().map(|places| places.into_iter().map(place).collect()).collect();

@@ -1,0 +1,349 @@
+"""What users call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from .. import _nigh
+from .._errors import InputError
+from .._model import Model, load
+from ._graph import Prepared, cut, examined, from_edges, from_graph_file, is_graph_file, joined
+from ._propagation import Columns, joined_slices, named, propagated, written
+from ._run import Result, Run
+from ._storage import File, Folder, Storage, sha256
+from ._tasks import Task
+from ._workers import RayWorkers, ThisProcess, Workers
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Options(TypedDict, total=False):
+    """How the edges are read, how the work is divided and who does it: arguments of every call.
+
+    ``source_column``, ``target_column`` : the columns of the files that hold the ends of edges.
+
+    ``weight`` : the column of weights, or ``False`` for none. By default weights are used where the files call them so.
+
+    ``mode`` : ``"slices"`` of columns, for which a worker needs all edges and nothing from others; ``"rows"``, blocks of them, for which
+    it needs the edges of a block, and all rows of a slice from the hop before; or ``"auto"``: slices where they fit `memory`.
+
+    ``shards`` : ranges of ids and blocks of rows, 16.
+
+    ``slice_width`` : columns of a slice, 16.
+
+    ``format`` : of the parts: ``"parquet"`` with columns ``id, h0, h1, ...``, or ``"npy"`` with ids beside them.
+
+    ``num_workers`` : how many tasks run at a time; by default as many as the cluster has CPUs for. 0 is this process, without Ray.
+
+    ``cpus_per_worker`` : threads of a task, 1.
+
+    ``memory`` : of a worker, such as ``"8GiB"``: decides the mode, and is asked of Ray for every task.
+
+    ``max_retries`` : how often a task is done again whose worker is lost, 3.
+
+    ``cache`` : where a machine keeps copies of files from file systems that are neither local nor shared.
+
+    ``storage_options`` : what fsspec needs to open the source and the folder.
+
+    ``keep_files`` : whether files between stages stay in ``work`` when all is done.
+
+    ``progress`` : shows stages on stderr, which is the default.
+    """
+
+    source_column: str | None
+    target_column: str | None
+    weight: str | bool | None
+    mode: str
+    shards: int
+    slice_width: int
+    format: str
+    num_workers: int | None
+    cpus_per_worker: int
+    memory: str | int | None
+    max_retries: int
+    cache: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
+    keep_files: bool
+    progress: bool
+
+
+DEFAULTS: Options = {
+    "source_column": None, "target_column": None, "weight": None, "mode": "auto", "shards": 16, "slice_width": 16,
+    "format": "parquet", "num_workers": None, "cpus_per_worker": 1, "memory": None, "max_retries": 3, "cache": None,
+    "storage_options": None, "keep_files": False, "progress": True,
+}  # fmt: skip
+#: Those that decide what is written. The others may differ when a run goes on.
+DECISIVE = ("source_column", "target_column", "weight", "mode", "shards", "slice_width", "format")
+CHOICES = {"mode": ("auto", "slices", "rows"), "format": ("parquet", "npy")}
+RANGES = {"shards": (1, 1 << 12), "slice_width": (1, 1 << 16), "cpus_per_worker": (1, 1024), "max_retries": (0, 1000)}
+
+Path = str | os.PathLike[str]
+
+
+def propagate(
+    source: Path,
+    out: Path,
+    *,
+    signal_dim: int = 32,
+    hops: int = 2,
+    hop_storage: str = "float32",
+    signal: str = "gaussian",
+    seed: int = 1,
+    **options: Unpack[Options],
+) -> Result:
+    """Propagates a stochastic matrix over a graph of any size, as ``nigh propagate`` does on one machine.
+
+    Parameters
+    ----------
+    source : path or URL
+        A file, folder or glob of edges in any format that the program reads, or one graph file (``*.nigh``). A file of edges
+        has to fit a worker.
+    out : path or URL
+        A folder of this run alone, for ``part-*.parquet`` or ``part-*.npy``, ``graph.nigh`` and ``result.json``. All machines have to
+        see it, and the source, under this name.
+    signal_dim, hops, hop_storage, signal, seed
+        The settings of ``nigh propagate``.
+    **options
+        Those of `Options`.
+    """
+    _check_range("signal_dim", signal_dim, 1, 1 << 16)
+    _check_range("hops", hops, 1, 64)
+    if hop_storage not in ("float32", "float16"):
+        raise InputError(f"`hop_storage` is {hop_storage!r}, but it can be float32 or float16")
+    matrix = json.loads(_nigh.drawn_signal(signal, seed, signal_dim))
+    settings = {"signal_dim": signal_dim, "hops": hops, "hop_storage": hop_storage, "signal": signal, "seed": seed}
+    with Call("propagate", source, out, settings, options) as call:
+        if call.finished is not None:
+            return call.finished
+        graph, mode = call.graph(hops, hop_storage, signal_dim)
+        columns = propagated(call.run, graph, mode, matrix, hops, hop_storage, call.options["slice_width"])
+        parts, digest = written(call.run, graph, columns, call.options["format"])
+        return call.finish(parts, digest, graph, mode)
+
+
+def embed(model: Model | Path, source: Path, out: Path, **options: Unpack[Options]) -> Result:
+    """The representations of a model for all nodes of the graph of its training, as ``nigh embed`` gives them on one machine.
+
+    Parameters
+    ----------
+    model : nigh.Model or path
+        A model whose message passing is that of the stochastic matrix alone, such as ``smp-linear``, for a graph without features.
+    source, out, **options
+        Those of `propagate`.
+    """
+    native = (model if isinstance(model, Model) else load(model))._native
+    passing, content = json.loads(native.message_passing()), native.to_bytes()
+    hops, storage, dim = passing["hops"], passing["storage"], passing["matrix"]["dim"]
+    with Call("embed", source, out, {"model": hashlib.sha256(content).hexdigest()}, options) as call:
+        if call.finished is not None:
+            return call.finished
+        stored = call.store("work/model/model.zip", content)
+        graph, mode = call.graph(hops, storage, dim)
+        if graph.num_nodes != passing["num_nodes"]:
+            raise InputError(f"the model knows {passing['num_nodes']} nodes, but the graph has {graph.num_nodes}; it has to be of this graph")
+        tasks = [
+            Task("match", f"{number:05}", {"do": "match-model", "rows": rows}, (stored, named(graph, number)), ())
+            for number, rows in enumerate(graph.rows)
+        ]
+        call.run.stage("match", tasks)
+        columns, ones = call.passed(graph, mode, passing, "")
+        parts, digest = written(call.run, graph, columns, call.options["format"], stored, ones)
+        return call.finish(parts, digest, graph, mode)
+
+
+def train(source: Path, out: Path, *, pairs_per_epoch: int, **settings: Any) -> Result:
+    """Trains a model on sampled pairs, as ``nigh train --pairs-per-epoch`` does on one machine: ``model`` in `out` is its folder.
+
+    Parameters
+    ----------
+    source, out
+        Those of `propagate`.
+    pairs_per_epoch : int
+        Positive pairs of an epoch.
+    **settings
+        The settings of `nigh.train`, such as ``model`` and ``epochs``, and `Options`. The model is one whose message passing is that
+        of the stochastic matrix alone.
+
+    Returns
+    -------
+    Result
+        Its digest is that of the model in one file, as ``nigh.Model`` is pickled.
+    """
+    options = cast(Options, {name: settings.pop(name) for name in list(settings) if name in DEFAULTS})
+    settings = {"pairs_per_epoch": pairs_per_epoch, **settings}
+    table, repeats = _nigh.training_settings(settings)
+    with Call("train", source, out, json.loads(table), options) as call:
+        if call.finished is not None:
+            return call.finished
+        graph, mode = call.graph(2, "float32", call.options["slice_width"], one_file=True)
+        assert graph.graph is not None
+        tasks = [
+            Task(
+                "pairs", f"{repeat:05}", {"do": "hold-out", "settings": json.loads(table), "repeat": repeat}, (graph.graph,),
+                (f"work/pairs/{repeat:05}.nigh", f"work/pairs/{repeat:05}.pairs"),
+            )
+            for repeat in range(repeats)
+        ]  # fmt: skip
+        inputs, slices, has_ones = [graph.graph], 0, False
+        for repeat, done in enumerate(call.run.stage("pairs", tasks)):
+            name = f"-{repeat}"
+            visible = from_graph_file(call.run, done.files[0], call.options["shards"], name)
+            visible = cut(call.run, visible, name) if mode == "rows" else visible
+            columns, ones = call.passed(visible, mode, done.facts, name)
+            found = joined_slices(call.run, columns, name)
+            slices, has_ones = len(found), ones is not None
+            inputs += [done.files[1], *found, *(joined_slices(call.run, ones, f"{name}-ones") if ones is not None else [])]
+        what = {"do": "train-model", "slices": slices, "ones": has_ones}
+        (done,) = call.run.stage("model", [Task("model", "model", what, tuple(inputs), ("work/model/model.zip",))])
+        return call.finish(call.save_model(done.files[0]), done.files[0].sha256, graph, mode)
+
+
+@dataclass
+class Call:
+    """What all calls have in common: their options, the workers, the graph, and what is recorded."""
+
+    command: str
+    source: Path
+    folder: Path
+    settings: dict[str, Any]
+    options: Options
+
+    def __enter__(self) -> Call:
+        self.options = _checked(self.options)
+        given = self.options
+        self.memory = None if given["memory"] is None else _nigh.memory_bytes(str(given["memory"]))
+        cache = given["cache"]
+        self.files = Storage(given["storage_options"] or {}, None if cache is None else os.path.abspath(cache))
+        self.out = Folder.at(self.folder, self.files)
+        self.urls = self.files.expand(os.fspath(self.source))
+        workers: Workers
+        if given["num_workers"] == 0:
+            workers = ThisProcess(given["cpus_per_worker"])
+        else:
+            workers = RayWorkers(given["num_workers"], given["cpus_per_worker"], self.memory, given["max_retries"])
+        self.run = Run(self.out, workers, given["progress"])
+        try:
+            self._claim()
+        except BaseException:
+            workers.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.run.workers.close()
+
+    def _claim(self) -> None:
+        """Makes the folder that of this run, or goes on with it."""
+        decisive = {name: value for name, value in self.options.items() if name in DECISIVE}
+        source = [[url, self.files.mark(url)] for url in self.urls]
+        self.run.claim({"command": self.command, **self.settings, **decisive, "source": source})
+        self.finished = self.run.found()
+
+    def graph(self, hops: int, storage: str, dim: int, one_file: bool = False) -> tuple[Prepared, str]:
+        """The graph as the mode needs it, and the mode."""
+        given = self.options
+        columns = {
+            "source": given["source_column"],
+            "target": given["target_column"],
+            "weight": "none" if given["weight"] is False else None if given["weight"] is True else given["weight"],
+        }
+        found = examined(self.run, self.urls)
+        if len(self.urls) == 1 and is_graph_file(self.run, self.urls[0]):
+            if any(value is not None for value in columns.values()):
+                raise InputError(f"{self.urls[0]} is a graph file, whose columns were chosen when it was written")
+            graph = from_graph_file(self.run, found[0], given["shards"])
+        else:
+            graph = from_edges(self.run, found, columns, given["shards"])
+        mode = self._mode(graph, {"hops": hops, "storage": storage, "scale": None}, dim)
+        if mode == "slices" or one_file:
+            graph = joined(self.run, graph)
+        return (cut(self.run, graph) if mode == "rows" and not one_file else graph), mode
+
+    def _mode(self, graph: Prepared, hops: dict[str, Any], dim: int) -> str:
+        """By slices where the edges fit a worker beside two panels."""
+        given, memory = self.options, self.memory
+        width, block_rows = min(given["slice_width"], dim), graph.rows[0][1]
+        needed = _nigh.worker_memory(json.dumps(graph.counts()), json.dumps(hops), width, block_rows)
+        of_modes = dict(zip(("slices", "rows"), needed, strict=True))
+        mode = given["mode"]
+        if mode == "auto":
+            mode = "slices" if memory is None or of_modes["slices"] <= memory else "rows"
+            self.run.tell(f"mode: {mode}; a worker takes {_shown(of_modes['slices'])} by slices, {_shown(of_modes['rows'])} by rows")
+        if memory is not None and of_modes[mode] > memory:
+            remedy = f" or more `shards` than {given['shards']} need less" if mode == "rows" else " needs less, and so may mode='rows'"
+            raise InputError(
+                f"`memory` is {_shown(memory)}, but a worker takes {_shown(of_modes[mode])} by {mode}; a smaller `slice_width` than "
+                f"{width}{remedy}"
+            )
+        return mode
+
+    def passed(self, graph: Prepared, mode: str, passing: dict[str, Any], name: str) -> tuple[Columns, Columns | None]:
+        """The message passing of a model: of the stochastic matrix, and of ones if it needs them."""
+        hops, storage, width = passing["hops"], passing["storage"], self.options["slice_width"]
+        columns = propagated(self.run, graph, mode, passing["matrix"], hops, storage, width, name)
+        if not passing["ones"]:
+            return columns, None
+        matrix = {"matrix": "ones", "dim": 1}
+        return columns, propagated(self.run, graph, mode, matrix, hops, storage, width, f"{name}-ones")
+
+    def store(self, name: str, content: bytes) -> File:
+        """A file of this process's own making."""
+        with self.out.partial() as folder:
+            path = folder / "content"
+            path.write_bytes(content)
+            file = File(self.out.name(name), sha256(path), len(content))
+            self.out.publish(path, name)
+        return file
+
+    def save_model(self, file: File) -> list[File]:
+        """The folder of a model that is in one file."""
+        saved = []
+        with self.out.partial() as folder:
+            _nigh.Model.from_bytes(self.files.local(file).read_bytes()).save(folder / "model")
+            for path in sorted((folder / "model").iterdir()):
+                name = f"model/{path.name}"
+                saved.append(File(self.out.name(name), sha256(path), path.stat().st_size))
+                self.out.publish(path, name)
+        return saved
+
+    def finish(self, parts: list[File], digest: str, graph: Prepared, mode: str) -> Result:
+        """Records what was written, and removes what no one needs."""
+        result = self.run.finish(parts, digest, graph.counts(), graph.graph, mode)
+        if not self.options["keep_files"]:
+            self.out.remove("work")
+        return result
+
+
+def _checked(options: Options) -> Options:
+    """With the defaults of what was not given."""
+    unknown = next((name for name in options if name not in DEFAULTS), None)
+    if unknown is not None:
+        raise TypeError(f"there is no option {unknown!r}; there are {', '.join(DEFAULTS)}")
+    given = cast(dict[str, Any], {**DEFAULTS, **options})
+    for name, known in CHOICES.items():
+        if given[name] not in known:
+            raise InputError(f"`{name}` is {given[name]!r}, but it can be {', '.join(known[:-1])} or {known[-1]}")
+    for name, (least, most) in RANGES.items():
+        _check_range(name, given[name], least, most)
+    if given["num_workers"] is not None:
+        _check_range("num_workers", given["num_workers"], 0, 1 << 16)
+    return cast(Options, given)
+
+
+def _shown(size: int) -> str:
+    return f"{size / (1 << 30):.1f} GiB" if size >= 1 << 30 else f"{size / (1 << 20):.0f} MiB"
+
+
+def _check_range(name: str, value: int, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InputError(f"`{name}` is {value!r}, but expected a whole number from {least} to {most}")
+
+
+#: By the name of the command.
+CALLS: dict[str, Callable[..., Result]] = {"propagate": propagate, "embed": embed, "train": train}

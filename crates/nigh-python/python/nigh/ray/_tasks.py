@@ -1,0 +1,126 @@
+"""What a worker does: a task of the engine, from files to files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _nigh
+from ._storage import File, Folder, sha256
+
+
+@dataclass(frozen=True)
+class Task:
+    """A pure function from files to files, and the names of these."""
+
+    #: The stage that it belongs to.
+    stage: str
+    #: Its name within the stage, which is also that of the file that says that it is done.
+    name: str
+    #: What to do, as the engine describes it.
+    what: dict[str, Any]
+    inputs: tuple[File, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def manifest(self) -> str:
+        """The file that is written last."""
+        return f"work/{self.stage}/{self.name}.json"
+
+    def key(self) -> str:
+        """The digest of all that the result depends on."""
+        content = [_nigh.__version__, self.what, [file.sha256 for file in self.inputs], self.outputs]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a task left behind."""
+
+    files: tuple[File, ...]
+    facts: dict[str, Any]
+    seconds: float
+    #: The most memory that the worker had meanwhile, and what it had before; 0 if the system does not tell.
+    peak: int
+    before: int
+
+
+def find(task: Task, out: Folder) -> Done | None:
+    """What a task left behind, if it is complete and nothing that it depends on has changed."""
+    manifest = out.read_json(task.manifest)
+    if manifest is None or manifest.get("key") != task.key():
+        return None
+    done = _done(manifest, out)
+    complete = all(out.size(name) == file.bytes for name, file in zip(manifest["files"], done.files, strict=True))
+    return done if complete else None
+
+
+def perform(task: Task, out: Folder, threads: int) -> Done:
+    """Does a task on this machine."""
+    _reset_peak()
+    before, started = _memory("VmRSS"), time.monotonic()
+    inputs = [out.storage.local(file) for file in task.inputs]
+    with out.partial() as folder:
+        paths = [folder / name.rsplit("/", 1)[-1] for name in task.outputs]
+        facts = _facts(task.what, inputs, paths, out, threads)
+        _die_if_asked(task.stage)
+        files = {}
+        for name, path in zip(task.outputs, paths, strict=True):
+            # What nobody could use is not written.
+            if path.exists():
+                files[name] = {"sha256": sha256(path), "bytes": path.stat().st_size}
+                out.publish(path, name)
+        manifest = {
+            "key": task.key(), "files": files, "facts": facts, "seconds": time.monotonic() - started,
+            "peak": _memory("VmHWM"), "before": before,
+        }  # fmt: skip
+        out.write_json(task.manifest, manifest)
+    return _done(manifest, out)
+
+
+def _facts(what: dict[str, Any], inputs: list[Path], outputs: list[Path], out: Folder, threads: int) -> dict[str, Any]:
+    if what["do"] == "examine":
+        # A file of the user, by its place; all others are known by their content.
+        found = out.storage.examine(what["url"])
+        return {"sha256": found.sha256, "bytes": found.bytes}
+    facts: dict[str, Any] = json.loads(_nigh.run_task(json.dumps(what), inputs, outputs, threads))
+    return facts
+
+
+def _done(manifest: dict[str, Any], out: Folder) -> Done:
+    files = tuple(File(out.name(name), file["sha256"], file["bytes"]) for name, file in manifest["files"].items())
+    return Done(files, manifest["facts"], manifest["seconds"], manifest["peak"], manifest["before"])
+
+
+def _memory(what: str) -> int:
+    """Bytes of this process, from the system's account."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(what)), 0)
+
+
+def _reset_peak() -> None:
+    """Lets the account of the most memory begin again; workers do several tasks."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass
+
+
+def _die_if_asked(stage: str) -> None:
+    """For tests: the folder ``NIGH_RAY_KILL`` has a file for each stage in which a worker is to be lost, once."""
+    folder = os.environ.get("NIGH_RAY_KILL")
+    if folder:
+        try:
+            os.unlink(os.path.join(folder, stage))
+        except OSError:
+            return
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,365 @@
+//! A propagation over many machines: tasks, each a pure function from files to files.
+//!
+//! | stage | tasks | from | to |
+//! |---|---|---|---|
+//! | ids | one per file of edges | the file | its edges between its own ids, which are in order |
+//! | numbers | one per range of ids | all of these | the ids of the range, each once |
+//! | entries | one per file of edges | its edges, all ids | what is known of each edge at either end, by blocks of rows |
+//! | blocks | one per block of rows | the entries of the block | compressed sparse rows, scales, names |
+//! | graph | one | all blocks | the graph file, the bytes that [`Dataset::convert`](crate::Dataset::convert) writes |
+//! | slices | one per slice of columns | the graph file | these columns of `Ã^K E` |
+//! | hops | one per hop, block and slice | the block, the slice of the hop before | these rows and columns of the next |
+//! | rows | one per block of rows | all slices | rows of `Ã^K E`, or of a model's `H`, with the names of their nodes |
+//! | pairs | one per repeat | the graph file | the graph without held-out edges, and all pairs: a training begins |
+//! | model | one | pairs, and the slices of these graphs | the model |
+//!
+//! `slices` needs the edges in one place and nothing from other workers; `hops` needs the edges of one block. Both give the bits of
+//! [`Propagation`](crate::panels::Propagation). What a task does depends on its description and its files alone, so that a lost one is run
+//! again anywhere. The Python package runs them on Ray.
+
+mod edges;
+mod hops;
+mod ids;
+mod rows;
+mod training;
+
+use crate::dataset::{EdgeColumns, WeightColumn};
+use crate::error::{Error, Result};
+use crate::graph::{Graph, whole_vectors};
+use crate::linalg::half::Storage;
+use crate::panels::{PanelSource, Propagation};
+use crate::seeds::{Purpose, Seeds, Stream};
+use crate::source::{Signal, SignalScale};
+use crate::trained::{Propagations, Trained};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// What a worker is asked to do. The files that it reads and writes come along, in the order that is stated here.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Task {
+    /// [a file of edges] to [its part]: how many ids and edges it has, what its ids are and some of them.
+    ReadEdges {
+        /// Column of one end, by name or number.
+        source: Option<String>,
+        /// Column of the other end.
+        target: Option<String>,
+        /// Column of weights, or `none`.
+        weight: Option<String>,
+    },
+    /// [parts] to [the ids from a bound on and below another, each once and in order].
+    MergeIds {
+        /// What the ids of all parts are.
+        kind: IdKind,
+        /// The least.
+        from: Option<IdBound>,
+        /// Above the largest.
+        to: Option<IdBound>,
+    },
+    /// [a part, all merged ids] to [entries of each block].
+    RouteEdges {
+        /// What the ids are.
+        kind: IdKind,
+        /// The number of the first id of each range.
+        bases: Vec<usize>,
+        /// Rows of a block.
+        block_rows: usize,
+    },
+    /// [merged ids that the block has, its entries of all parts] to [the block].
+    BuildBlock {
+        /// Its rows.
+        rows: [usize; 2],
+        /// `N`.
+        num_nodes: usize,
+        /// Whether edges have weights.
+        weighted: bool,
+        /// The number of the first of each of the merged ids; none if ids are 0, 1, ....
+        bases: Vec<usize>,
+    },
+    /// [a graph file] to [a block of it].
+    CutBlock {
+        /// Its rows.
+        rows: [usize; 2],
+    },
+    /// [all blocks in order] to [the graph file].
+    JoinBlocks {},
+    /// [a graph file] to nothing: reads and checks all of it.
+    CheckGraph {},
+    /// Nothing to nothing: the scale of halves for some rows.
+    FindScale {
+        /// What is propagated.
+        source: MatrixSettings,
+        /// The rows.
+        rows: [usize; 2],
+    },
+    /// [the graph file] to [these columns of `Ã^K E`].
+    PropagateSlice {
+        /// What is propagated.
+        source: MatrixSettings,
+        /// `K` and the storage.
+        hops: HopSettings,
+        /// The columns.
+        columns: [usize; 2],
+    },
+    /// [a block] to [its rows of these columns of `E`, as the first hop reads them].
+    StartRows {
+        /// What is propagated.
+        source: MatrixSettings,
+        /// The storage.
+        hops: HopSettings,
+        /// The columns.
+        columns: [usize; 2],
+        /// The counts of the graph.
+        graph: GraphCounts,
+    },
+    /// [a block, all rows of the hop before in order, all blocks if rows are not scaled] to [its rows of the next hop].
+    HopRows {
+        /// `K` and the storage.
+        hops: HopSettings,
+        /// How many columns.
+        width: usize,
+        /// Whether it is the last hop.
+        last: bool,
+        /// The counts of the graph.
+        graph: GraphCounts,
+    },
+    /// [a model in one file, the graph file or the block with the names] to nothing: whether the model knows these nodes in this order.
+    MatchModel {
+        /// The rows.
+        rows: [usize; 2],
+    },
+    /// [the graph file or the block with the names, slices in order, the model and perhaps `Ã^K 1` if it is used] to [rows as .npy or
+    /// .parquet, and the file of ids of the former].
+    WriteRows {
+        /// The rows.
+        rows: [usize; 2],
+        /// Rows of each slice before the first of these.
+        skip: usize,
+        /// How many slices there are.
+        slices: usize,
+        /// What is made of the rows: nothing, or the representations of a model.
+        #[serde(default)]
+        model: ModelInput,
+    },
+    /// [the rows of a slice, block by block] to [all rows of the slice].
+    JoinRows {},
+    /// [the graph file] to [the graph without the edges that a repeat holds out, the pairs of the repeat].
+    HoldOut {
+        /// The settings of the training, as in a TOML file.
+        settings: toml::Table,
+        /// Counted from 0.
+        repeat: usize,
+    },
+    /// [the graph file, and of each repeat its pairs, the slices of `Ã^K E` of its graph and perhaps `Ã^K 1`] to [the model in one file].
+    TrainModel {
+        /// How many slices a repeat has.
+        slices: usize,
+        /// Whether `Ã^K 1` comes behind them.
+        ones: bool,
+    },
+    /// [all rows in order] to nothing: the SHA-256 of their numbers.
+    DigestRows {},
+}
+
+/// What of a model comes behind the slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelInput {
+    /// Nothing.
+    #[default]
+    None,
+    /// The model.
+    Model,
+    /// The model and `Ã^K 1`.
+    ModelAndOnes,
+}
+
+/// What ids are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdKind {
+    /// All are integers, in numeric order.
+    Integers,
+    /// Some are not: all are texts, in the order of their bytes.
+    Names,
+}
+
+/// Where a range of ids starts or ends.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum IdBound {
+    /// Of integers.
+    Integer(i64),
+    /// Of texts.
+    Name(String),
+}
+
+/// The matrix that is propagated.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "matrix", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MatrixSettings {
+    /// `E`.
+    Signal {
+        /// The distribution of an entry.
+        signal: Signal,
+        /// Where entries are drawn.
+        stream: Stream,
+        /// `d`.
+        dim: usize,
+        /// Multiplies every entry.
+        factor: f32,
+    },
+    /// A column of ones: the constant feature of a graph without features.
+    Ones {
+        /// 1.
+        dim: usize,
+    },
+}
+
+impl MatrixSettings {
+    /// `E`, as `nigh propagate` draws it.
+    pub fn drawn(signal: Signal, seed: u64, dim: usize) -> MatrixSettings {
+        let stream = Seeds::new(seed).stream(Purpose::Signal, &[0]);
+        MatrixSettings::Signal { signal, stream, dim, factor: SignalScale::InverseSqrt.factor(dim) }
+    }
+
+    /// `E` of a model.
+    fn of_source(source: &PanelSource) -> Option<MatrixSettings> {
+        match *source {
+            PanelSource::Signal { signal, stream, dim, factor } => {
+                Some(MatrixSettings::Signal { signal, stream, dim, factor })
+            }
+            PanelSource::Ones => Some(MatrixSettings::Ones { dim: 1 }),
+            _ => None,
+        }
+    }
+
+    fn source(&self) -> PanelSource {
+        match *self {
+            MatrixSettings::Signal { signal, stream, dim, factor } => {
+                PanelSource::Signal { signal, stream, dim, factor }
+            }
+            MatrixSettings::Ones { .. } => PanelSource::Ones,
+        }
+    }
+}
+
+/// How `E` is propagated.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HopSettings {
+    /// `K`.
+    pub hops: usize,
+    /// How rows are stored between hops.
+    pub storage: Storage,
+    /// The scale of halves, that of the whole matrix.
+    pub scale: Option<f32>,
+}
+
+/// The counts of a graph that decide in which order a row is multiplied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphCounts {
+    /// `N`.
+    pub num_nodes: usize,
+    /// `M`.
+    pub num_edges: usize,
+    /// Whether edges have weights.
+    pub weighted: bool,
+}
+
+/// What has to be propagated for a model, as a JSON object: `matrix`, `hops`, `storage`, whether `ones` as well, and `num_nodes`
+/// that the model knows. Of models all of whose message passing is `Ã^K E` and `Ã^K 1`.
+pub fn message_passing(trained: &Trained) -> Result<Value> {
+    let (nowhere, _) = Graph::from_edges(0, &[])?;
+    message_passing_of(&trained.propagations(nowhere.into())?, trained.ids.len())
+}
+
+fn message_passing_of(propagations: &Propagations, num_nodes: usize) -> Result<Value> {
+    let Propagation { hops, storage, source, .. } = &propagations.signal;
+    Ok(json!({
+        "matrix": MatrixSettings::of_source(source),
+        "hops": hops,
+        "storage": storage,
+        "ones": propagations.constant.is_some(),
+        "num_nodes": num_nodes,
+    }))
+}
+
+impl GraphCounts {
+    /// The memory of a worker that propagates a slice of so many columns, and that of one that does so for a block of so many rows.
+    pub fn memory(&self, hops: &HopSettings, columns: usize, block_rows: usize) -> [usize; 2] {
+        let GraphCounts { num_nodes, num_edges, weighted } = *self;
+        let entry = if hops.storage == Storage::Half { 2 } else { 4 };
+        let panel = |rows: usize| rows * whole_vectors(columns) * entry;
+        let csr = 8 * (num_nodes + 1) + if weighted { 16 } else { 8 } * num_edges;
+        let slice = csr + hops.hops.min(2) * panel(num_nodes) + 4 * num_nodes;
+        let share = (csr as f64 * block_rows as f64 / num_nodes.max(1) as f64) as usize;
+        let block = share + panel(num_nodes) + panel(block_rows) + if weighted { 4 * num_nodes } else { 0 };
+        [slice, block].map(|bytes| bytes + BUFFERS)
+    }
+}
+
+/// Python, Ray, and rows on their way.
+const BUFFERS: usize = 256 << 20;
+
+impl Task {
+    /// Does it, on the threads of the caller. Returns what the next stage has to know, as a JSON object. A file that can't be used by
+    /// anyone, because an entry overflowed half precision, is not written.
+    pub fn run(&self, inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<Value> {
+        let range = |[start, end]: [usize; 2]| -> Range<usize> { start..end };
+        match (self, inputs, outputs) {
+            (Task::ReadEdges { source, target, weight }, [path], [out]) => {
+                let weight = weight.as_deref().map_or(WeightColumn::Auto, WeightColumn::from);
+                let columns = EdgeColumns { source: source.clone(), target: target.clone(), weight, graph: None };
+                ids::read_edges(path, &columns, out)
+            }
+            (Task::MergeIds { kind, from, to }, parts, [out]) => {
+                ids::merge_ids(parts, *kind, from.as_ref(), to.as_ref(), out)
+            }
+            (Task::RouteEdges { kind, bases, block_rows }, [part, ids @ ..], outs) if ids.len() == bases.len() => {
+                edges::route(part, *kind, ids, bases, *block_rows, outs)
+            }
+            (Task::BuildBlock { rows, num_nodes, weighted, bases }, inputs, [out]) if inputs.len() >= bases.len() => {
+                let (ids, entries) = inputs.split_at(bases.len());
+                edges::build_block(range(*rows), *num_nodes, *weighted, ids, bases, entries, out)
+            }
+            (Task::CutBlock { rows }, [graph], [out]) => edges::cut_block(graph, range(*rows), out),
+            (Task::JoinBlocks {}, blocks, [out]) => edges::join_blocks(blocks, out),
+            (Task::CheckGraph {}, [graph], []) => edges::check_graph(graph),
+            (Task::FindScale { source, rows }, [], []) => {
+                Ok(json!({ "scale": source.source().scale(None, range(*rows)) }))
+            }
+            (Task::PropagateSlice { source, hops, columns }, [graph], [out]) => {
+                hops::propagate_slice(graph, source.source(), hops, range(*columns), out)
+            }
+            (Task::StartRows { source, hops, columns, graph }, [block], [out]) => {
+                hops::start_rows(block, source.source(), hops, range(*columns), graph, out)
+            }
+            (Task::HopRows { hops, width, last, graph }, [block, others @ ..], [out]) => {
+                hops::hop_rows(block, others, hops, *width, *last, graph, out)
+            }
+            (Task::MatchModel { rows }, [model, names], []) => rows::match_model(model, names, range(*rows)),
+            (Task::WriteRows { rows, skip, slices, model }, [names, others @ ..], [out, ..])
+                if others.len() == slices + *model as usize =>
+            {
+                let (slices, model) = others.split_at(*slices);
+                rows::write_rows(names, range(*rows), slices, *skip, model, out)
+            }
+            (Task::JoinRows {}, parts, [out]) => rows::join_rows(parts, out),
+            (Task::HoldOut { settings, repeat }, [graph], [visible, pairs]) => {
+                training::hold_out(graph, settings, *repeat, visible, pairs)
+            }
+            (Task::TrainModel { slices, ones }, [graph, files @ ..], [out]) => {
+                training::train(graph, files, *slices, *ones, out)
+            }
+            (Task::DigestRows {}, files, []) => rows::digest_rows(files),
+            _ => {
+                let given = format!("{} and {}", inputs.len(), outputs.len());
+                Err(Error::setting("files", given, format!("so many are not read and written by {self:?}")))
+            }
+        }
+    }
+}

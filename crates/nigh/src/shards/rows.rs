@@ -1,0 +1,190 @@
+//! Rows of all columns, with the names of their nodes.
+
+use super::edges::Block;
+use crate::dataset::{GraphStore, Ids};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::threads;
+use crate::trained::{RowWriter, Trained};
+use nigh_formats::columnar::{ColumnValues, Columnar};
+use nigh_formats::npy::{self, NpyRows};
+use nigh_formats::records::is_parquet;
+use nigh_formats::sections::bytes_of;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Rows that are in memory at a time.
+const ROWS: usize = 1 << 16;
+
+/// Some rows of all slices, beside each other.
+struct SliceRows {
+    slices: Vec<NpyRows>,
+    next: usize,
+    part: Vec<f32>,
+}
+
+impl SliceRows {
+    /// The first `skip` rows of each slice are passed over.
+    fn open(slices: &[PathBuf], skip: usize) -> Result<SliceRows> {
+        let slices = slices.iter().map(|path| Ok(NpyRows::open(path)?)).collect::<Result<Vec<_>>>()?;
+        Ok(SliceRows { slices, next: skip, part: Vec::new() })
+    }
+
+    fn cols(&self) -> usize {
+        self.slices.iter().map(|slice| slice.shape()[1]).sum()
+    }
+
+    /// The next rows.
+    fn read(&mut self, rows: usize) -> Result<Matrix> {
+        let cols = self.cols();
+        let (mut matrix, mut first) = (Matrix::zeros(rows, cols), 0);
+        for slice in &mut self.slices {
+            slice.read(self.next..self.next + rows, &mut self.part)?;
+            let width = slice.shape()[1];
+            for (to, from) in matrix.data_mut().chunks_exact_mut(cols).zip(self.part.chunks_exact(width)) {
+                to[first..first + width].copy_from_slice(from);
+            }
+            first += width;
+        }
+        self.next += rows;
+        Ok(matrix)
+    }
+}
+
+/// The rows of a slice in one file.
+pub(super) fn join_rows(parts: &[PathBuf], out: &Path) -> Result<Value> {
+    let mut parts = parts.iter().map(|path| Ok(NpyRows::open(path)?)).collect::<Result<Vec<_>>>()?;
+    let rows = parts.iter().map(|part| part.shape()[0]).sum();
+    let cols = parts.first().map_or(0, |part| part.shape()[1]);
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(out).map_err(Error::io(out))?);
+    npy::write_header::<f32>(&mut file, &[rows, cols]).map_err(Error::io(out))?;
+    let mut values = Vec::new();
+    for part in &mut parts {
+        for first in (0..part.shape()[0]).step_by(ROWS) {
+            threads::check();
+            part.read(first..(first + ROWS).min(part.shape()[0]), &mut values)?;
+            file.write_all(bytes_of(&values)).map_err(Error::io(out))?;
+        }
+    }
+    file.flush().map_err(Error::io(out))?;
+    Ok(json!({}))
+}
+
+/// The names of some rows, from a graph file or from a block that has just these.
+fn names_of(path: &Path, rows: Range<usize>) -> Result<Ids> {
+    let ids = match Block::is_block(path)? {
+        false => GraphStore::open(path)?.ids_of(rows.clone())?,
+        true => {
+            let block = Block::open(path)?;
+            if block.rows != rows {
+                return Err(Error::file(path, format!("has rows {:?}, not {rows:?}", block.rows)));
+            }
+            block.ids()?
+        }
+    };
+    Ok(match ids {
+        Ids::Numbers(_) => Ids::from_integers((rows.start as i64..rows.end as i64).collect()),
+        named => named,
+    })
+}
+
+/// Reads a model from one file.
+fn read_model(path: &Path) -> Result<Trained> {
+    Trained::from_bytes(&std::fs::read(path).map_err(Error::io(path))?)
+}
+
+/// Checks that a model knows some nodes in the order in which a graph has them.
+pub(super) fn match_model(model: &Path, names: &Path, rows: Range<usize>) -> Result<Value> {
+    let (known, names) = (read_model(model)?.ids, names_of(names, rows.clone())?);
+    for (at, node) in rows.enumerate() {
+        let (name, expected) = (names.name(at), (node < known.len()).then(|| known.name(node)));
+        if expected.as_ref() != Some(&name) {
+            let problem = match expected {
+                Some(expected) => format!("the model has `{expected}` in this place; it has to be of the same graph"),
+                None => format!("the model knows {} nodes; it has to be of the same graph", known.len()),
+            };
+            return Err(Error::setting("node", name, problem));
+        }
+    }
+    Ok(json!({}))
+}
+
+/// Rows from all slices, with names; those of a model's representations, if there is a model and perhaps `Ã^K 1`.
+pub(super) fn write_rows(
+    names: &Path,
+    rows: Range<usize>,
+    slices: &[PathBuf],
+    skip: usize,
+    model: &[PathBuf],
+    out: &Path,
+) -> Result<Value> {
+    let ids = names_of(names, rows.clone())?;
+    let (model, ones) = match model {
+        [] => (None, None),
+        [model, ones @ ..] => (Some(read_model(model)?), ones.first().cloned()),
+    };
+    let mut slices = SliceRows::open(slices, skip)?;
+    let mut ones = ones.map(|path| SliceRows::open(&[path], skip)).transpose()?;
+    let cols = model.as_ref().map_or(slices.cols(), |model| model.model().representation_width());
+    let mut writer = RowWriter::create(out, ids.into(), cols)?;
+    for first in rows.clone().step_by(ROWS) {
+        threads::check();
+        let nodes = first..(first + ROWS).min(rows.end);
+        let mut matrix = slices.read(nodes.len())?;
+        if let Some(model) = &model {
+            let ones = ones.as_mut().map(|ones| ones.read(nodes.len())).transpose()?;
+            matrix = model.embed_rows(nodes.start, matrix, ones)?;
+        }
+        writer.rows(&matrix)?;
+    }
+    writer.finish()?;
+    Ok(json!({}))
+}
+
+/// The SHA-256 of all numbers, row by row, as little-endian `f32`: that of the data of one NumPy array.
+pub(super) fn digest_rows(files: &[PathBuf]) -> Result<Value> {
+    let mut hash = Sha256::new();
+    for path in files {
+        threads::check();
+        if is_parquet(path) {
+            digest_parquet(path, &mut hash)?;
+        } else {
+            digest_npy(path, &mut hash)?;
+        }
+    }
+    let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    Ok(json!({ "sha256": digest }))
+}
+
+fn digest_parquet(path: &Path, hash: &mut Sha256) -> Result<()> {
+    let file = Columnar::open(path)?;
+    let wanted: Vec<usize> = (1..file.names().len()).collect();
+    let mut rows = Vec::new();
+    for batch in file.batches(&wanted)? {
+        let columns = batch?.columns;
+        let count = columns.first().map_or(0, ColumnValues::len);
+        rows.resize(count * columns.len(), 0f32);
+        for (column, values) in columns.iter().enumerate() {
+            let ColumnValues::Numbers(values) = values else {
+                return Err(Error::file(path, format!("column {column} of the vectors holds no numbers")));
+            };
+            rows.iter_mut().skip(column).step_by(columns.len()).zip(values).for_each(|(to, &from)| *to = from);
+        }
+        hash.update(bytes_of(&rows));
+    }
+    Ok(())
+}
+
+fn digest_npy(path: &Path, hash: &mut Sha256) -> Result<()> {
+    let (mut rows, mut values) = (NpyRows::open(path)?, Vec::new());
+    for first in (0..rows.shape()[0]).step_by(ROWS) {
+        threads::check();
+        rows.read(first..(first + ROWS).min(rows.shape()[0]), &mut values)?;
+        hash.update(bytes_of(&values));
+    }
+    Ok(())
+}
