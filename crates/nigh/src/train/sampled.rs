@@ -55,7 +55,7 @@ impl AskedNodes {
 }
 
 /// How a training on sampled pairs keeps to its memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct SampledPlan {
     pub panels: PanelPlan,
     /// Where the visible part of a mapped graph is mapped, too; in memory otherwise.
@@ -65,7 +65,12 @@ pub(crate) struct SampledPlan {
 impl SampledPlan {
     /// Everything in memory.
     pub fn in_memory() -> SampledPlan {
-        let panels = PanelPlan { width: usize::MAX, releases: false, folder: std::env::temp_dir() };
+        let panels = PanelPlan {
+            width: usize::MAX,
+            releases: false,
+            folder: std::env::temp_dir(),
+            progress: Default::default(),
+        };
         SampledPlan { panels, graph_in: None }
     }
 
