@@ -25,7 +25,9 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
         let workload = Workload::of_graph(graph, estimate::COLUMNS, hops);
         let needed = total(&Workload { id_bytes: sample.ids.num_bytes(), ..workload }.inference());
         if needed > memory.bytes() {
-            return Err(too_little(memory, Memory::new(needed), "a sample of the edges would do").into());
+            let remedy = "exact proximities take rows of Ã^K as long as neighbourhoods of K hops, which panels do not divide; a \
+                          sample of the edges would do";
+            return Err(too_little(memory, Memory::new(needed), remedy).into());
         }
     }
     let bar = progress::bar(0, quiet).with_prefix("columns of E");

@@ -107,7 +107,8 @@ settings! {
     /// Positive pairs per step, 0 for all at once; `auto` (by model; for the paper's 0, or 65536 for hadamard-mlp, whose memory
     /// grows with them) or a number
     batch_size: [usize], "N";
-    /// Positive training pairs of an epoch, drawn at random in each; 0 for all
+    /// Positive training pairs of an epoch, drawn at random in each; 0 for all. Link prediction with smp-linear and its like then
+    /// draws all pairs beforehand and holds out 100000 edges at most for validation and for the test: graphs beyond memory
     pairs_per_epoch: {usize = 0}, "N";
     /// Epochs between two evaluations; the first and the last epoch are always evaluated; `auto` (by model; 5 for the
     /// paper's) or a number

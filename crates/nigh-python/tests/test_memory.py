@@ -1,0 +1,77 @@
+"""Graphs beyond memory: what a run takes, and runs that keep to a limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nigh
+
+
+@pytest.fixture
+def graph_file(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    edges = rng.integers(0, 300, (2_000, 2))
+    lines = "\n".join(f"{a},{b}" for a, b in edges if a != b)
+    text, out = tmp_path / "edges.csv", tmp_path / "graph.nigh"
+    text.write_text(lines + "\n")
+    assert nigh._nigh.program(["nigh", "data", "convert", str(text), "-q", "--out", str(out)]) == 0
+    return out
+
+
+SETTINGS: dict[str, Any] = {
+    "model": "smp-linear",
+    "pairs_per_epoch": 200,
+    "epochs": 20,
+    "repeats": 1,
+    "progress": False,
+}
+
+
+def test_what_a_run_takes_is_told_before_it_is_started(graph_file: Path) -> None:
+    found = nigh.estimate(nodes=50_000_000, edges=1_000_000_000, memory="8GiB", pairs_per_epoch=20_480, epochs=30)
+    assert found.plan == "out-of-core" and found.seconds > 1
+    assert sum(found.parts.values()) == found["propagation"]["memory_bytes"] <= 8 << 30
+    assert found["training_in_memory"] is None
+    assert {part["part"] for part in found["training_on_sampled_pairs"]["memory"]} >= {"pairs", "gathered rows"}
+    for words in ("50000000 nodes", "panels of Ã^K E", "out of core", "training on sampled pairs"):
+        assert words in repr(found)
+    # Of a file, a graph, and what makes one.
+    graph = nigh.Graph(str(graph_file))
+    for given in (str(graph_file), graph_file, graph, graph.edge_index):
+        assert nigh.estimate(given)["num_edges"] == graph.num_edges
+    with pytest.raises(nigh.InputError, match="this run takes .* at least"):
+        nigh.estimate(nodes=50_000_000, edges=1_000_000_000, memory=1 << 30)
+    with pytest.raises(nigh.InputError, match="such as 8GiB"):
+        nigh.estimate(graph, memory="lots")
+    with pytest.raises(nigh.InputError, match="`nodes` and `edges`"):
+        nigh.estimate(nodes=5)
+    with pytest.raises(TypeError, match="`hops`"):
+        nigh.estimate(graph, hops=1.5)  # type: ignore[arg-type]
+
+
+def test_a_training_within_a_limit_is_that_without(graph_file: Path) -> None:
+    graph = nigh.Graph(str(graph_file))
+    free = nigh.train(graph, **SETTINGS)
+    limited = nigh.train(graph, memory="1GiB", **SETTINGS)
+    assert free._native.to_bytes() == limited._native.to_bytes()
+    for settings in (SETTINGS, {**SETTINGS, "pairs_per_epoch": 0}):
+        with pytest.raises(nigh.InputError, match="this run takes .* at least"):
+            nigh.train(graph, memory=1 << 20, **settings)
+
+
+def test_vectors_written_within_a_limit_are_those_of_embed(graph_file: Path, tmp_path: Path) -> None:
+    model = nigh.train(nigh.Graph(str(graph_file)), **SETTINGS)
+    expected = np.asarray(model.embed())
+    for memory in (None, "1GiB", 1 << 30):
+        written = model.embed_to(tmp_path / "x.npy", memory=memory)
+        assert written == [tmp_path / "x.npy", tmp_path / "x.npy.ids.txt"]
+        assert np.array_equal(np.load(written[0]), expected)
+    with pytest.raises(nigh.NighError, match="row by row"):
+        model.embed_to(tmp_path / "x.csv")
+    with pytest.raises(nigh.InputError, match="at least"):
+        model.embed_to(tmp_path / "y.npy", memory="1MiB")
+    assert not (tmp_path / "y.npy").exists()
