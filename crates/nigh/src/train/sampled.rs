@@ -3,7 +3,7 @@
 //! training does not depend on the memory that it had.
 
 use super::baseline::{self, Baseline};
-use super::{Beside, Job, PreparedSplit, Resolved, reported_of_pairs};
+use super::{Beside, Job, Observer, PreparedSplit, Resolved, Stage, reported_of_pairs};
 use crate::dataset::{Dataset, Features, FixedSplit, Sample, mapped_without};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -258,9 +258,11 @@ pub(crate) fn prepare(
     beside: Beside,
     seed: u64,
     plan: &SampledPlan,
+    observer: &mut dyn Observer,
 ) -> Result<PreparedSplit> {
     let sample = &dataset.samples[0];
     let (held_out, visible) = HeldOut::new(dataset, config, beside, seed, |graph, hidden| plan.visible(graph, hidden))?;
+    observer.stage(Stage::Propagation, 0, 1);
     let nodes = held_out.nodes();
     let signal = model.signal_propagation(visible, sample.addresses.clone(), 0);
     let signal = signal.expect("a model whose message passing comes first");
@@ -273,7 +275,13 @@ pub(crate) fn prepare(
 
 impl Job<'_> {
     /// What a repeat on sampled pairs learns from.
-    pub(super) fn prepare_sampled(&self, dataset: &Dataset, seed: u64, plan: &SampledPlan) -> Result<PreparedSplit> {
-        prepare(dataset, self.config, &self.build(seed)?, self.beside, seed, plan)
+    pub(super) fn prepare_sampled(
+        &self,
+        dataset: &Dataset,
+        seed: u64,
+        plan: &SampledPlan,
+        observer: &mut dyn Observer,
+    ) -> Result<PreparedSplit> {
+        prepare(dataset, self.config, &self.build(seed)?, self.beside, seed, plan, observer)
     }
 }
