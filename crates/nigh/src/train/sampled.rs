@@ -32,7 +32,7 @@ pub struct HeldOut {
     pub pairs: SampledPairs,
     /// Ends of test pairs without a visible edge, in ascending order.
     pub isolated: Vec<u32>,
-    /// Fingerprint of the visible graph, the features and all pairs.
+    /// Fingerprint of the split: of the visible graph, the features, and the pairs of validation and test.
     pub digest: String,
     /// Simple answers to the same test.
     pub baselines: Vec<Baseline>,
@@ -162,7 +162,6 @@ impl HeldOut {
         let mut hash = Sha256::new();
         hash.update(visible.digest());
         hash.update(sample.features.digest());
-        TrainingPairs::of_epochs(pairs.train.clone()).hash(&mut hash);
         pairs.valid.hash(&mut hash);
         pairs.test.hash(&mut hash);
         let digest = digest::hex(&hash.finalize());
@@ -256,10 +255,10 @@ pub(crate) fn prepare(
     config: &Resolved,
     model: &Model,
     beside: Beside,
-    seed: u64,
     plan: &SampledPlan,
     observer: &mut dyn Observer,
 ) -> Result<PreparedSplit> {
+    let seed = model.seeds().root();
     let sample = &dataset.samples[0];
     let (held_out, visible) = HeldOut::new(dataset, config, beside, seed, |graph, hidden| plan.visible(graph, hidden))?;
     observer.stage(Stage::Propagation, 0, 1);
@@ -282,6 +281,6 @@ impl Job<'_> {
         plan: &SampledPlan,
         observer: &mut dyn Observer,
     ) -> Result<PreparedSplit> {
-        prepare(dataset, self.config, &self.build(seed)?, self.beside, seed, plan, observer)
+        prepare(dataset, self.config, &self.build(seed)?, self.beside, plan, observer)
     }
 }
