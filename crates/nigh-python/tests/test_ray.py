@@ -381,7 +381,7 @@ def test_what_is_wrong_is_said(graphs: dict[str, Graph], tmp_path: Path) -> None
     assert "there is no such file" in problem(tmp_path / "none.csv")
     assert "`mode` is 'columns', but it can be auto, slices or rows" in problem(graphs["names"].parts, mode="columns")
     assert "`signal_dim` is 0, but expected a whole number from 1" in problem(graphs["names"].parts, signal_dim=0)
-    assert "`memory` is 8 pounds, but expected a size" in problem(graphs["names"].parts, memory="8 pounds")
+    assert "`memory` is \"8 pounds\", but expected a size" in problem(graphs["names"].parts, memory="8 pounds")
     assert "unknown signal" in problem(graphs["names"].parts, signal="loud")
     assert "is a graph file" in problem(graphs["names"].stored, weight="w")
 
