@@ -315,8 +315,7 @@ class Call:
     def finish(self, parts: list[File], digest: str, graph: Prepared, mode: str) -> Result:
         """Records what was written, and removes what no one needs."""
         result = self.run.finish(parts, digest, graph.counts(), graph.graph, mode)
-        if not self.options["keep_files"]:
-            self.out.remove("work")
+        self.out.remove("work/partial" if self.options["keep_files"] else "work")
         return result
 
 
