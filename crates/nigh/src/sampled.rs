@@ -146,11 +146,17 @@ impl PairsFile {
             }
         };
         let asked = |part: &str| -> Result<EvaluationPairs> {
-            Ok(EvaluationPairs::pooled(pairs(&format!("{part}-positive"))?, pairs(&format!("{part}-negative"))?))
+            let asked =
+                EvaluationPairs::pooled(pairs(&format!("{part}-positive"))?, pairs(&format!("{part}-negative"))?);
+            match asked.positive.is_empty() || asked.negative.is_empty() {
+                false => Ok(asked),
+                true => Err(Error::file(path, format!("has no pairs for the {part} part"))),
+            }
         };
         let (positive, negative) = (pairs("train-positive")?, pairs("train-negative")?);
-        let counts = [config.epochs * pairs_per_epoch, config.epochs * pairs_per_epoch * config.negatives_per_positive];
-        if [positive.len(), negative.len()] != counts {
+        let expected = config.epochs.checked_mul(pairs_per_epoch);
+        let ratio = config.negatives_per_positive;
+        if expected != Some(positive.len()) || positive.len().checked_mul(ratio) != Some(negative.len()) {
             return Err(Error::file(path, "has other numbers of training pairs than its settings"));
         }
         let train = DrawnPairs { per_epoch: pairs_per_epoch, positive, negative };

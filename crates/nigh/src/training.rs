@@ -123,7 +123,7 @@ impl<'d, 'o> Training<'d, 'o> {
         if total(&needed) <= memory.bytes() { Ok(self) } else { Err(beyond(memory, &needed)) }
     }
 
-    /// An error if a training that is not on sampled pairs would exceed this memory without any doubt: three times as much was estimated.
+    /// An error if a training that is not on sampled pairs would exceed this memory beyond doubt: by its edges and a third of the estimate.
     pub fn check_memory(&self, memory: Memory) -> Result<()> {
         let needed = self.memory_needed();
         let edges = needed.iter().find(|part| part.part.starts_with("edges")).map_or(0, |part| part.bytes);

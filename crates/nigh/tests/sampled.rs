@@ -3,6 +3,7 @@
 
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::{GraphStore, InputFiles};
+use nigh::formats::sections::{SectionWriter, Sections};
 use nigh::plan::{PropagationEstimate, Way};
 use nigh::sampled::{self, PairsFile, RepeatFiles};
 use nigh::{Config, Dataset, Features, Graph, Matrix, Sample, Trained, Training};
@@ -171,6 +172,26 @@ fn files_of_other_runs_are_refused() {
     bytes[last] ^= 1;
     std::fs::write(path("damaged.nigh"), bytes).unwrap();
     assert!(problem(&[RepeatFiles { pairs: path("damaged.nigh"), ..repeat }]).contains("is damaged"));
+    // Checksums that are right, and contents that are not.
+    let damaged = |section: &str, numbers: &[u32]| {
+        let sections = Sections::open(&path("pairs-0.nigh")).unwrap();
+        let mut writer = SectionWriter::create(&path("lies.nigh")).unwrap();
+        let names =
+            ["train-positive", "train-negative", "valid-positive", "valid-negative", "test-positive", "test-negative"];
+        writer.section("about").unwrap();
+        writer.write(&sections.get::<u8>("about").unwrap().unwrap()).unwrap();
+        for name in names.into_iter().chain(["isolated"]) {
+            writer.section(name).unwrap();
+            let own = sections.get::<u32>(name).unwrap().unwrap();
+            writer.write(if name == section { numbers } else { &own }).unwrap();
+        }
+        writer.finish().unwrap();
+        PairsFile::open(&path("lies.nigh")).unwrap_err().to_string()
+    };
+    assert!(damaged("train-positive", &[1, 2]).contains("other numbers of training pairs"));
+    assert!(damaged("valid-positive", &[]).contains("no pairs for the valid part"));
+    assert!(damaged("test-negative", &[1, 3_000]).contains("names node 3000 of 3000"));
+    assert!(damaged("test-negative", &[1, 2, 3]).contains("ends within a pair"));
     let ordinary = Config { pairs_per_epoch: 0, ..config.clone() };
     let refused = sampled::hold_out(&dataset, &ordinary, 0, &path("x.nigh"), &path("y.nigh")).unwrap_err().to_string();
     assert!(refused.contains("`pairs-per-epoch` is 0") && !path("x.nigh").exists(), "{refused}");

@@ -67,6 +67,16 @@ fn a_training_on_sampled_pairs_keeps_to_its_memory_and_learns_the_same() {
         std::fs::remove_dir_all(folder.path("model")).unwrap();
     }
     assert_eq!(std::fs::read_dir(folder.path(".")).unwrap().count(), 1, "nothing but the graph file stays");
+    // Under a limit of the system: so much memory, two maps of the graph file, and stacks of threads.
+    let under = |limit: usize, system: usize| {
+        let kib = (system + 2 * folder.read("graph.nigh").len() + (32 << 20)) / 1024;
+        let program = env!("CARGO_BIN_EXE_nigh");
+        let line = format!("ulimit -v {kib} && exec {program} {train} --threads 2 -q --memory {limit}");
+        let output = std::process::Command::new("sh").arg("-c").arg(line).current_dir(folder.path(".")).output();
+        output.unwrap().status.success()
+    };
+    assert!(under(500_000_000, 550_000_000), "it takes more than 1.1 times its limit");
+    assert!(!under(900_000_000, 550_000_000), "the system refuses what is beyond it");
     folder.refuses(&format!("{train} --memory 300MB"), 2, &["`memory` is", "at least", "float16", "fewer pairs"]);
     folder.refuses(
         "train graph.nigh --model smp-linear --memory 300MB",
