@@ -146,7 +146,8 @@ def embed(model: Model | Path, source: Path, out: Path, **options: Unpack[Option
         stored = call.store("work/model/model.zip", content)
         graph, mode = call.graph(hops, storage, dim)
         if graph.num_nodes != passing["num_nodes"]:
-            raise InputError(f"the model knows {passing['num_nodes']} nodes, but the graph has {graph.num_nodes}; it has to be of this graph")
+            known = passing["num_nodes"]
+            raise InputError(f"the model knows {known} nodes, but the graph has {graph.num_nodes}; it has to be of this graph")
         tasks = [
             Task("match", f"{number:05}", {"do": "match-model", "rows": rows}, (stored, named(graph, number)), ())
             for number, rows in enumerate(graph.rows)
