@@ -35,7 +35,7 @@ class Options(TypedDict, total=False):
 
     ``shards`` : ranges of ids and blocks of rows, 16.
 
-    ``slice_width`` : columns of a slice, 16.
+    ``slice_width`` : columns of a slice, 32. Narrower ones take less memory and more time per column, and occupy more workers.
 
     ``format`` : of the parts: ``"parquet"`` with columns ``id, h0, h1, ...``, or ``"npy"`` with ids beside them.
 
@@ -74,7 +74,7 @@ class Options(TypedDict, total=False):
 
 
 DEFAULTS: Options = {
-    "source_column": None, "target_column": None, "weight": None, "mode": "auto", "shards": 16, "slice_width": 16,
+    "source_column": None, "target_column": None, "weight": None, "mode": "auto", "shards": 16, "slice_width": 32,
     "format": "parquet", "num_workers": None, "cpus_per_worker": 1, "memory": None, "max_retries": 3, "cache": None,
     "storage_options": None, "keep_files": False, "progress": True,
 }  # fmt: skip
