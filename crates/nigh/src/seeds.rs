@@ -57,6 +57,11 @@ impl Seeds {
         Seeds { root }
     }
 
+    /// The number that everything follows from.
+    pub(crate) fn root(self) -> u64 {
+        self.root
+    }
+
     /// The stream at an address, for instance `seeds.stream(Purpose::Signal, &[graph, epoch])`.
     pub fn stream(self, purpose: Purpose, address: &[u64]) -> Stream {
         let start = mix(self.root ^ mix(purpose as u64));

@@ -30,7 +30,7 @@ pub enum Stage {
     Split,
     /// The simple baselines of the split are measured.
     Baselines,
-    /// What a model learns and computes before its first epoch.
+    /// What a model learns and computes before its first epoch: rows of sampled pairs, for instance.
     SetUp,
     /// A heuristic scores the pairs of validation and test.
     Scoring,

@@ -3,7 +3,7 @@
 //! training does not depend on the memory that it had.
 
 use super::baseline::{self, Baseline};
-use super::{Beside, Job, PreparedSplit, Resolved, reported_of_pairs};
+use super::{Beside, Job, Observer, PreparedSplit, Resolved, Stage, reported_of_pairs};
 use crate::dataset::{Dataset, Features, FixedSplit, Sample, mapped_without};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -32,7 +32,7 @@ pub struct HeldOut {
     pub pairs: SampledPairs,
     /// Ends of test pairs without a visible edge, in ascending order.
     pub isolated: Vec<u32>,
-    /// Fingerprint of the visible graph, the features and all pairs.
+    /// Fingerprint of the split: of the visible graph, the features, and the pairs of validation and test.
     pub digest: String,
     /// Simple answers to the same test.
     pub baselines: Vec<Baseline>,
@@ -157,7 +157,6 @@ impl HeldOut {
         let mut hash = Sha256::new();
         hash.update(visible.digest());
         hash.update(sample.features.digest());
-        TrainingPairs::of_epochs(pairs.train.clone()).hash(&mut hash);
         pairs.valid.hash(&mut hash);
         pairs.test.hash(&mut hash);
         let digest = digest::hex(&hash.finalize());
@@ -245,17 +244,19 @@ fn features_of(model: &Model, sample: &Sample) -> Option<PanelSource> {
     })
 }
 
-/// Holds out, propagates and gathers what one repeat needs.
+/// Holds out, propagates and gathers what one repeat needs; `gathering` is called in between.
 pub(crate) fn prepare(
     dataset: &Dataset,
     config: &Resolved,
     model: &Model,
     beside: Beside,
-    seed: u64,
     plan: &SampledPlan,
+    gathering: impl FnOnce(),
 ) -> Result<PreparedSplit> {
+    let seed = model.seeds().root();
     let sample = &dataset.samples[0];
     let (held_out, visible) = HeldOut::new(dataset, config, beside, seed, |graph, hidden| plan.visible(graph, hidden))?;
+    gathering();
     let nodes = held_out.nodes();
     let signal = model.signal_propagation(visible, sample.addresses.clone(), 0);
     let signal = signal.expect("a model whose message passing comes first");
@@ -268,7 +269,14 @@ pub(crate) fn prepare(
 
 impl Job<'_> {
     /// What a repeat on sampled pairs learns from.
-    pub(super) fn prepare_sampled(&self, dataset: &Dataset, seed: u64, plan: &SampledPlan) -> Result<PreparedSplit> {
-        prepare(dataset, self.config, &self.build(seed)?, self.beside, seed, plan)
+    pub(super) fn prepare_sampled(
+        &self,
+        dataset: &Dataset,
+        seed: u64,
+        plan: &SampledPlan,
+        observer: &mut dyn Observer,
+    ) -> Result<PreparedSplit> {
+        let gathering = || observer.stage(Stage::SetUp, 0, 1);
+        prepare(dataset, self.config, &self.build(seed)?, self.beside, plan, gathering)
     }
 }

@@ -474,7 +474,7 @@ impl Trained {
         let (split, digest) = match self.config.is_sampled(&aligned, self.model.architecture()) {
             true => {
                 let (nothing, plan) = (Beside::Nothing, SampledPlan::in_memory());
-                let prepared = sampled::prepare(&aligned, &self.config, &self.model, nothing, seed, &plan)?;
+                let prepared = sampled::prepare(&aligned, &self.config, &self.model, nothing, &plan, || ())?;
                 (prepared.split, prepared.digest)
             }
             false => {
