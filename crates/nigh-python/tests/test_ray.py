@@ -253,7 +253,7 @@ def test_a_driver_that_was_killed_goes_on_where_it_was(graphs: dict[str, Graph],
     out = tmp_path / "out"
     command = [
         sys.executable, "-m", "nigh.ray", "propagate", str(graphs["names"].parts), "--out", str(out), "--mode", "rows",
-        "--signal-dim", "24", "--slice-width", "4", "--shards", "12", "--format", "npy", "--keep-files", "--num-workers", "2",
+        "--signal-dim", "24", "--slice-width", "8", "--shards", "8", "--format", "npy", "--keep-files", "--num-workers", "2",
     ]  # fmt: skip
     environment = {**os.environ, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True)
@@ -272,7 +272,7 @@ def test_a_driver_that_was_killed_goes_on_where_it_was(graphs: dict[str, Graph],
     assert complete == {path: path.stat().st_mtime_ns for path in complete}, "what was complete was not done again"
     done_now = {stage["name"]: stage["done"] for stage in result["stages"]}
     assert done_now["ids"] == done_now["blocks"] == done_now["hop-0"] == 0 and done_now["hop-2"] > 0
-    assert "hop-0: 72 tasks, of which 72 are complete" in done.stderr
+    assert "hop-0: 24 tasks, of which 24 are complete" in done.stderr
     again = subprocess.run([*command, "--num-workers", "0"], capture_output=True, text=True, check=True)
     assert json.loads(again.stdout)["sha256"] == result["sha256"]
 
@@ -381,7 +381,7 @@ def test_what_is_wrong_is_said(graphs: dict[str, Graph], tmp_path: Path) -> None
     assert "there is no such file" in problem(tmp_path / "none.csv")
     assert "`mode` is 'columns', but it can be auto, slices or rows" in problem(graphs["names"].parts, mode="columns")
     assert "`signal_dim` is 0, but expected a whole number from 1" in problem(graphs["names"].parts, signal_dim=0)
-    assert "`memory` is 8 pounds, but expected a size" in problem(graphs["names"].parts, memory="8 pounds")
+    assert "`memory` is \"8 pounds\", but expected a size" in problem(graphs["names"].parts, memory="8 pounds")
     assert "unknown signal" in problem(graphs["names"].parts, signal="loud")
     assert "is a graph file" in problem(graphs["names"].stored, weight="w")
 

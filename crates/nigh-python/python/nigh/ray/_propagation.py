@@ -149,8 +149,8 @@ def written(
     if model is None:
         # Of the slices, while the rows are written.
         of_blocks = columns.files[:1] if columns.is_whole() else columns.files
-        slices = tuple(file for files in of_blocks for file in files)
-        digest = Task("rows", "digest", {"do": "digest-rows", "slices": len(columns.files[0])}, slices, ())
+        inputs_of_all = tuple(file for files in of_blocks for file in files)
+        digest = Task("rows", "digest", {"do": "digest-rows", "slices": len(columns.files[0])}, inputs_of_all, ())
         done, *rows = run.stage("rows", [digest, *tasks])
         return [each.files[0] for each in rows], done.facts["sha256"]
     files = [each.files[0] for each in run.stage("rows", tasks)]
