@@ -186,7 +186,7 @@ def test_a_model_and_its_vectors_are_those_of_the_program(
     graph, vectors = graphs["names"], tmp_path / "vectors.npy"
     graph.call("embed", model, graph.stored, "--out", vectors)
     expected = hashlib.sha256(np.load(vectors).tobytes()).hexdigest()
-    options: dict[str, Any] = {"shards": 5, "num_workers": 2, "progress": False}
+    options: dict[str, Any] = {"shards": 5, "slice_width": 16, "num_workers": 2, "progress": False}
     for mode in ("slices", "rows"):
         trained = nigh.ray.train(graph.stored, tmp_path / f"{mode}-model", model="smp-linear", mode=mode, **SETTINGS, **options)
         assert folder_digest(tmp_path / f"{mode}-model" / "model") == folder_digest(model), mode
