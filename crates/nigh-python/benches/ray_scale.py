@@ -1,7 +1,7 @@
 """Ray against the program on the same graph file: seconds, peaks and digests. Start-up of Ray is apart.
 
 ``cargo build --release && cargo build --release --example large_graph``, then
-``python benches/ray_scale.py [--nodes 1250000] [--edges 25000000] [--workers 2] [--repeats 3]``.
+``python benches/ray_scale.py [--nodes 2000000] [--edges 40000000] [--workers 2] [--repeats 3]``.
 The bar is 0.7 of the program's speed.
 """
 
@@ -28,24 +28,25 @@ ROOT = Path(__file__).resolve().parents[3]
 BAR = 0.7
 
 
-def program(graph: Path, out: Path, dim: int) -> tuple[float, str, str]:
-    """Seconds of `nigh propagate`, its peak memory and the digest of its vectors."""
-    started = time.monotonic()
-    command = [ROOT / "target/release/nigh", "propagate", graph, "--out", out, "--signal-dim", str(dim)]
+def program(graph: Path, out: Path, dim: int) -> tuple[float, float, str, str]:
+    """Seconds of `nigh propagate`, those of all of its threads, its peak memory and the digest of its vectors."""
+    started, before = time.monotonic(), os.times()
+    command = [str(ROOT / "target/release/nigh"), "propagate", str(graph), "--out", str(out), "--signal-dim", str(dim)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    seconds = time.monotonic() - started
+    seconds, after = time.monotonic() - started, os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
     peak = re.search(r"peak memory (.*)", done.stderr)
-    return seconds, peak[1] if peak else "?", hashlib.sha256(np.load(out, mmap_mode="r")).hexdigest()
+    return seconds, cpu, peak[1] if peak else "?", hashlib.sha256(np.load(out, mmap_mode="r")).hexdigest()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=1_250_000)
-    parser.add_argument("--edges", type=int, default=25_000_000)
-    parser.add_argument("--dim", type=int, default=32)
+    parser.add_argument("--nodes", type=int, default=2_000_000)
+    parser.add_argument("--edges", type=int, default=40_000_000, help="drawn; about 25 million are different")
+    parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--slice-width", type=int, default=16)
+    parser.add_argument("--slice-width", type=int, default=32)
     parser.add_argument("--folder", type=Path, help="where files are kept [default: removed]")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -59,27 +60,33 @@ def main() -> None:
         _workers.start(ray, given.workers)
         print(f"start-up of Ray {ray.__version__}: {time.monotonic() - started:.1f} s")
         best: dict[str, float] = {}
+        threads: dict[str, float] = {}
         for repeat in range(given.repeats):
-            seconds, peak, expected = program(graph, folder / "vectors.npy", given.dim)
+            seconds, cpu, peak, expected = program(graph, folder / "vectors.npy", given.dim)
             best["program"] = min(seconds, best.get("program", seconds))
-            print(f"program: {seconds:.2f} s, peak memory {peak}")
+            threads["program"] = min(cpu, threads.get("program", cpu))
+            print(f"program: {seconds:.2f} s, {cpu:.2f} of all threads, peak memory {peak}")
             for mode in ("slices", "rows"):
                 out = folder / f"{mode}-{repeat}-{os.getpid()}"
                 options: dict[str, Any] = {"mode": mode, "format": "npy", "progress": False, "slice_width": given.slice_width}
                 started = time.monotonic()
                 result = nigh.ray.propagate(graph, out, num_workers=given.workers, signal_dim=given.dim, **options)
                 seconds = time.monotonic() - started
+                cpu = sum(stage.cpu for stage in result.stages)
                 best[mode] = min(seconds, best.get(mode, seconds))
+                threads[mode] = min(cpu, threads.get(mode, cpu))
                 assert result.sha256 == expected, "the same bits"
                 stages = ", ".join(f"{stage.name} {stage.seconds:.2f}" for stage in result.stages)
                 added = max(stage.added for stage in result.stages)
-                print(f"{mode}: {seconds:.2f} s ({stages}); a task adds {added >> 20} MiB to a worker at most, peak {result.peak >> 20} MiB")
+                memory = f"a task adds {added >> 20} MiB to a worker at most, peak {result.peak >> 20} MiB"
+                print(f"{mode}: {seconds:.2f} s, {cpu:.2f} of all threads ({stages}); {memory}")
                 subprocess.run(["rm", "-r", out], check=True)
         csr = graph.stat().st_size
         panels = 2 * 4 * given.nodes * given.slice_width
         print(f"edges (CSR) {csr >> 20} MiB, two panels {panels >> 20} MiB")
         ratios = {mode: best["program"] / best[mode] for mode in ("slices", "rows")}
-        print(json.dumps({"seconds": best, "of the program's speed": ratios, "bar": BAR}))
+        # Where others use the machine, seconds of threads say more.
+        print(json.dumps({"seconds": best, "of all threads": threads, "of the program's speed": ratios, "bar": BAR}))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! Tasks of a propagation over many machines.
 
 use crate::errors::{exception, input_error};
+use crate::memory::limit;
 use crate::settings::{config, table};
 use crate::work;
 use nigh::shards::{GraphCounts, HopSettings, MatrixSettings, Task};
@@ -33,8 +34,7 @@ pub fn drawn_signal(py: Python<'_>, signal: &str, seed: u64, dim: usize) -> PyRe
 /// A size of memory such as `8GiB`, in bytes.
 #[pyfunction]
 pub fn memory_bytes(py: Python<'_>, text: &str) -> PyResult<usize> {
-    let memory: Result<Memory, _> = text.parse();
-    memory.map(Memory::bytes).map_err(|problem| input_error(py, format!("`memory` is {text}, but {problem}")))
+    Ok(limit(py, Some(text))?.map_or(0, Memory::bytes))
 }
 
 /// The memory of a worker that propagates a slice of all rows, and that of one that does so for a block of them.

@@ -97,7 +97,7 @@ fn expected(graph: &Path, hops: usize, storage: Storage, folder: &Path) -> Vec<f
     let source = PanelSource::Signal { signal: Signal::Gaussian, stream, dim: DIM, factor };
     let operator = Operator::symmetric(GraphStore::open(graph).unwrap().graph().clone().into());
     let propagation = Propagation { operator, hops, storage, source, addresses: None };
-    let plan = PanelPlan { width: DIM, releases: false, folder: folder.to_path_buf() };
+    let plan = PanelPlan { width: DIM, releases: false, folder: folder.to_path_buf(), progress: Default::default() };
     let mut data = Vec::new();
     let take = &mut |_: usize, rows: &nigh::Matrix| {
         data.extend_from_slice(rows.data());
@@ -115,7 +115,7 @@ fn numbers(files: &[PathBuf]) -> (Vec<f32>, String) {
         let data = &bytes[10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]))..];
         all.extend(data.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
     }
-    (all, run(json!({ "do": "digest-rows" }), files, &[])["sha256"].as_str().unwrap().to_string())
+    (all, run(json!({ "do": "digest-rows", "slices": 1 }), files, &[])["sha256"].as_str().unwrap().to_string())
 }
 
 #[test]
@@ -177,10 +177,15 @@ fn blocks_join_to_the_graph_file_and_every_division_to_the_vectors_of_one_machin
                 assert_eq!(names, ids.iter().map(|id| format!("{id}\n")).collect::<String>());
                 let parquet = path("rows.parquet");
                 if by_slices {
+                    let task = json!({ "do": "digest-rows", "slices": 2 });
+                    assert_eq!(run(task, &slices, &[])["sha256"], json!(digest));
                     let all = [0, expected.len() / DIM];
                     let task = json!({ "do": "write-rows", "rows": all, "skip": 0, "slices": 2 });
                     run(task, &[vec![joined.clone()], slices].concat(), std::slice::from_ref(&parquet));
-                    assert_eq!(run(json!({ "do": "digest-rows" }), &[parquet], &[])["sha256"], json!(digest));
+                    assert_eq!(
+                        run(json!({ "do": "digest-rows", "slices": 1 }), &[parquet], &[])["sha256"],
+                        json!(digest)
+                    );
                 }
             }
         }

@@ -159,8 +159,11 @@ pub enum Task {
         /// Whether `Ã^K 1` comes behind them.
         ones: bool,
     },
-    /// [all rows in order] to nothing: the SHA-256 of their numbers.
-    DigestRows {},
+    /// [all rows in order, each as so many slices] to nothing: the SHA-256 of their numbers.
+    DigestRows {
+        /// How many files have the columns of the same rows.
+        slices: usize,
+    },
 }
 
 /// What of a model comes behind the slices.
@@ -355,7 +358,7 @@ impl Task {
             (Task::TrainModel { slices, ones }, [graph, files @ ..], [out]) => {
                 training::train(graph, files, *slices, *ones, out)
             }
-            (Task::DigestRows {}, files, []) => rows::digest_rows(files),
+            (Task::DigestRows { slices }, files, []) => rows::digest_rows(files, *slices),
             _ => {
                 let given = format!("{} and {}", inputs.len(), outputs.len());
                 Err(Error::setting("files", given, format!("so many are not read and written by {self:?}")))

@@ -34,6 +34,10 @@ impl SliceRows {
         Ok(SliceRows { slices, next: skip, part: Vec::new() })
     }
 
+    fn rows(&self) -> usize {
+        self.slices.first().map_or(0, |slice| slice.shape()[0])
+    }
+
     fn cols(&self) -> usize {
         self.slices.iter().map(|slice| slice.shape()[1]).sum()
     }
@@ -145,15 +149,14 @@ pub(super) fn write_rows(
     Ok(json!({}))
 }
 
-/// The SHA-256 of all numbers, row by row, as little-endian `f32`: that of the data of one NumPy array.
-pub(super) fn digest_rows(files: &[PathBuf]) -> Result<Value> {
+/// The SHA-256 of all numbers, row by row, as little-endian `f32`: that of the data of one NumPy array. So many files have the columns
+/// of the same rows each, and those of the next rows follow.
+pub(super) fn digest_rows(files: &[PathBuf], slices: usize) -> Result<Value> {
     let mut hash = Sha256::new();
-    for path in files {
-        threads::check();
-        if is_parquet(path) {
-            digest_parquet(path, &mut hash)?;
-        } else {
-            digest_npy(path, &mut hash)?;
+    for slices in files.chunks(slices.max(1)) {
+        match slices {
+            [path] if is_parquet(path) => digest_parquet(path, &mut hash)?,
+            _ => digest_slices(slices, &mut hash)?,
         }
     }
     let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -165,6 +168,7 @@ fn digest_parquet(path: &Path, hash: &mut Sha256) -> Result<()> {
     let wanted: Vec<usize> = (1..file.names().len()).collect();
     let mut rows = Vec::new();
     for batch in file.batches(&wanted)? {
+        threads::check();
         let columns = batch?.columns;
         let count = columns.first().map_or(0, ColumnValues::len);
         rows.resize(count * columns.len(), 0f32);
@@ -179,12 +183,11 @@ fn digest_parquet(path: &Path, hash: &mut Sha256) -> Result<()> {
     Ok(())
 }
 
-fn digest_npy(path: &Path, hash: &mut Sha256) -> Result<()> {
-    let (mut rows, mut values) = (NpyRows::open(path)?, Vec::new());
-    for first in (0..rows.shape()[0]).step_by(ROWS) {
+fn digest_slices(slices: &[PathBuf], hash: &mut Sha256) -> Result<()> {
+    let mut slices = SliceRows::open(slices, 0)?;
+    for first in (0..slices.rows()).step_by(ROWS) {
         threads::check();
-        rows.read(first..(first + ROWS).min(rows.shape()[0]), &mut values)?;
-        hash.update(bytes_of(&values));
+        hash.update(bytes_of(slices.read(ROWS.min(slices.rows() - first))?.data()));
     }
     Ok(())
 }

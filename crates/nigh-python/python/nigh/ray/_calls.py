@@ -35,7 +35,7 @@ class Options(TypedDict, total=False):
 
     ``shards`` : ranges of ids and blocks of rows, 16.
 
-    ``slice_width`` : columns of a slice, 16.
+    ``slice_width`` : columns of a slice, 32. Narrower ones take less memory and more time per column, and occupy more workers.
 
     ``format`` : of the parts: ``"parquet"`` with columns ``id, h0, h1, ...``, or ``"npy"`` with ids beside them.
 
@@ -74,7 +74,7 @@ class Options(TypedDict, total=False):
 
 
 DEFAULTS: Options = {
-    "source_column": None, "target_column": None, "weight": None, "mode": "auto", "shards": 16, "slice_width": 16,
+    "source_column": None, "target_column": None, "weight": None, "mode": "auto", "shards": 16, "slice_width": 32,
     "format": "parquet", "num_workers": None, "cpus_per_worker": 1, "memory": None, "max_retries": 3, "cache": None,
     "storage_options": None, "keep_files": False, "progress": True,
 }  # fmt: skip
@@ -146,7 +146,8 @@ def embed(model: Model | Path, source: Path, out: Path, **options: Unpack[Option
         stored = call.store("work/model/model.zip", content)
         graph, mode = call.graph(hops, storage, dim)
         if graph.num_nodes != passing["num_nodes"]:
-            raise InputError(f"the model knows {passing['num_nodes']} nodes, but the graph has {graph.num_nodes}; it has to be of this graph")
+            known = passing["num_nodes"]
+            raise InputError(f"the model knows {known} nodes, but the graph has {graph.num_nodes}; it has to be of this graph")
         tasks = [
             Task("match", f"{number:05}", {"do": "match-model", "rows": rows}, (stored, named(graph, number)), ())
             for number, rows in enumerate(graph.rows)
@@ -315,8 +316,7 @@ class Call:
     def finish(self, parts: list[File], digest: str, graph: Prepared, mode: str) -> Result:
         """Records what was written, and removes what no one needs."""
         result = self.run.finish(parts, digest, graph.counts(), graph.graph, mode)
-        if not self.options["keep_files"]:
-            self.out.remove("work")
+        self.out.remove("work/partial" if self.options["keep_files"] else "work")
         return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from ._tasks import Done, Task
 
 #: The first bytes of a graph file.
 MAGIC = b"\x8fNIGH\r\n\x1a"
+PAGE = 4096
 #: Numbers of nodes have 31 bits.
 MOST_NODES = 1 << 31
 
@@ -39,6 +41,10 @@ class Prepared:
 def examined(run: Run, urls: Sequence[str]) -> list[File]:
     """The content of the user's files."""
     storage = run.out.storage
+    if len(urls) == 1 and is_graph_file(run, urls[0]) and (path := storage.in_place(urls[0])) is not None:
+        # Its first page has the checksums of all that follows, and these are compared before it is used.
+        with path.open("rb") as file:
+            return [File(urls[0], hashlib.sha256(file.read(PAGE)).hexdigest(), path.stat().st_size)]
     tasks = [
         Task("inputs", f"{number:05}", {"do": "examine", "url": url, "mark": storage.mark(url)}, (), ())
         for number, url in enumerate(urls)

@@ -21,6 +21,10 @@ class Columns:
     #: For each block of rows, how many rows come before it in its files.
     skips: list[int]
 
+    def is_whole(self) -> bool:
+        """Whether a file has all rows of its slice."""
+        return all(files == self.files[0] for files in self.files)
+
 
 def propagated(
     run: Run, graph: Prepared, mode: str, matrix: dict[str, Any], hops: int, storage: str, slice_width: int, name: str = ""
@@ -142,9 +146,16 @@ def written(
             inputs += [model, *(ones.files[number] if ones is not None else [])]
         outputs = (part, f"{part}.ids.txt") if form == "npy" else (part,)
         tasks.append(Task("rows", f"{number:05}", what, tuple(inputs), outputs))
-    files = [done.files[0] for done in run.stage("rows", tasks)]
-    (digest,) = run.stage("digest", [Task("digest", "rows", {"do": "digest-rows"}, tuple(files), ())])
-    return files, digest.facts["sha256"]
+    if model is None:
+        # Of the slices, while the rows are written.
+        of_blocks = columns.files[:1] if columns.is_whole() else columns.files
+        inputs_of_all = tuple(file for files in of_blocks for file in files)
+        digest = Task("rows", "digest", {"do": "digest-rows", "slices": len(columns.files[0])}, inputs_of_all, ())
+        done, *rows = run.stage("rows", [digest, *tasks])
+        return [each.files[0] for each in rows], done.facts["sha256"]
+    files = [each.files[0] for each in run.stage("rows", tasks)]
+    (done,) = run.stage("digest", [Task("digest", "rows", {"do": "digest-rows", "slices": 1}, tuple(files), ())])
+    return files, done.facts["sha256"]
 
 
 def named(graph: Prepared, block: int) -> File:
@@ -157,7 +168,7 @@ def named(graph: Prepared, block: int) -> File:
 
 def joined_slices(run: Run, columns: Columns, name: str) -> list[File]:
     """Each slice with all of its rows in one file."""
-    if all(files == columns.files[0] for files in columns.files):
+    if columns.is_whole():
         return columns.files[0]
     stage = f"columns{name}"
     tasks = [

@@ -26,6 +26,8 @@ class Stage:
     #: How many of them were done by this call; the others were complete.
     done: int
     seconds: float
+    #: Seconds of all threads of all of its tasks.
+    cpu: float
     #: The most memory of a worker, in bytes.
     peak: int
     #: The most that a task added to what its worker had before.
@@ -94,9 +96,9 @@ class Run:
         finally:
             shown.close()
         complete = [done for done in found if done is not None]
-        peaks = [done.peak for done in complete], [done.peak - done.before for done in complete]
-        seconds = time.monotonic() - started
-        self.stages.append(Stage(name, len(tasks), len(fresh), seconds, max(peaks[0], default=0), max(peaks[1], default=0)))
+        seconds, cpu = time.monotonic() - started, sum(done.cpu for done in complete)
+        peak, added = max(done.peak for done in complete), max(done.peak - done.before for done in complete)
+        self.stages.append(Stage(name, len(tasks), len(fresh), seconds, cpu, peak, added))
         return complete
 
     def found(self) -> Result | None:

@@ -46,6 +46,8 @@ class Done:
     files: tuple[File, ...]
     facts: dict[str, Any]
     seconds: float
+    #: Seconds of all threads.
+    cpu: float
     #: The most memory that the worker had meanwhile, and what it had before; 0 if the system does not tell.
     peak: int
     before: int
@@ -64,7 +66,7 @@ def find(task: Task, out: Folder) -> Done | None:
 def perform(task: Task, out: Folder, threads: int) -> Done:
     """Does a task on this machine."""
     _reset_peak()
-    before, started = _memory("VmRSS"), time.monotonic()
+    before, started, cpu = _memory("VmRSS"), time.monotonic(), time.process_time()
     inputs = [out.storage.local(file) for file in task.inputs]
     with out.partial() as folder:
         paths = [folder / name.rsplit("/", 1)[-1] for name in task.outputs]
@@ -78,7 +80,7 @@ def perform(task: Task, out: Folder, threads: int) -> Done:
                 out.publish(path, name)
         manifest = {
             "key": task.key(), "files": files, "facts": facts, "seconds": time.monotonic() - started,
-            "peak": _memory("VmHWM"), "before": before,
+            "cpu": time.process_time() - cpu, "peak": _memory("VmHWM"), "before": before,
         }  # fmt: skip
         out.write_json(task.manifest, manifest)
     return _done(manifest, out)
@@ -95,7 +97,7 @@ def _facts(what: dict[str, Any], inputs: list[Path], outputs: list[Path], out: F
 
 def _done(manifest: dict[str, Any], out: Folder) -> Done:
     files = tuple(File(out.name(name), file["sha256"], file["bytes"]) for name, file in manifest["files"].items())
-    return Done(files, manifest["facts"], manifest["seconds"], manifest["peak"], manifest["before"])
+    return Done(files, manifest["facts"], manifest["seconds"], manifest["cpu"], manifest["peak"], manifest["before"])
 
 
 def _memory(what: str) -> int:

@@ -55,19 +55,21 @@ class RayWorkers:
         fitting = sum(int(node.get("CPU", 0) // cpus) for node in nodes)
         self.num_workers = num_workers or max(1, fitting)
         self.cpus, self.max_retries = cpus, max_retries
-        options: dict[str, Any] = {"num_cpus": cpus, "max_retries": max_retries}
-        if memory is not None:
-            options["memory"] = memory
-        self.remote = self.ray.remote(perform).options(**options)
+        self.most_cpus = int(largest)
+        options: dict[str, Any] = {"max_retries": max_retries, **({} if memory is None else {"memory": memory})}
+        self.remote = self.ray.remote(**options)(perform)
 
     def perform(self, tasks: Sequence[Task], out: Folder) -> Iterator[tuple[int, Done]]:
         ray, waiting = self.ray, list(enumerate(tasks))[::-1]
         running: dict[Any, int] = {}
+        # Where there are fewer tasks than workers, each has the threads of several.
+        cpus = min(self.cpus * max(1, self.num_workers // max(1, len(tasks))), self.most_cpus)
+        remote = self.remote.options(num_cpus=cpus)
         try:
             while waiting or running:
                 while waiting and len(running) < self.num_workers:
                     number, task = waiting.pop()
-                    running[self.remote.remote(task, out, self.cpus)] = number
+                    running[remote.remote(task, out, cpus)] = number
                 ready, _ = ray.wait(list(running), num_returns=1)
                 number = running.pop(ready[0])
                 yield number, self._result(ready[0], tasks[number])
@@ -115,6 +117,8 @@ def start(ray: Any, num_cpus: int | None) -> None:
             include_dashboard=False,
             # Nothing large passes through it: files do.
             object_store_memory=100 << 20,
+            # Workers wait while a stage has a single task; by default they are ended after a second, and started again.
+            _system_config={"idle_worker_killing_time_threshold_ms": 600_000},
             log_to_driver=False,
             logging_level="ERROR",
         )
