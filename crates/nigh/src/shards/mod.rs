@@ -14,7 +14,7 @@
 //! | model | one | pairs, and the slices of these graphs | the model |
 //!
 //! `slices` needs the edges in one place and nothing from other workers; `hops` needs the edges of one block. Both give the bits of
-//! [`Propagation`](crate::panels::Propagation). What a task does depends on its description and its files alone, so that a lost one is run
+//! [`Propagation`]. What a task does depends on its description and its files alone, so that a lost one is run
 //! again anywhere. The Python package runs them on Ray.
 
 mod edges;
@@ -36,11 +36,11 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// What a worker is asked to do. The files that it reads and writes come along, in the order that is stated here.
+/// What a worker is asked to do: from which files, in the order that is stated here, to which.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Task {
-    /// [a file of edges] to [its part]: how many ids and edges it has, what its ids are and some of them.
+    /// From a file of edges to its part. Returns how many ids and edges it has, what its ids are and some of them.
     ReadEdges {
         /// Column of one end, by name or number.
         source: Option<String>,
@@ -49,7 +49,7 @@ pub enum Task {
         /// Column of weights, or `none`.
         weight: Option<String>,
     },
-    /// [parts] to [the ids from a bound on and below another, each once and in order].
+    /// From all parts to the ids from a bound on and below another, each once and in order.
     MergeIds {
         /// What the ids of all parts are.
         kind: IdKind,
@@ -58,7 +58,7 @@ pub enum Task {
         /// Above the largest.
         to: Option<IdBound>,
     },
-    /// [a part, all merged ids] to [entries of each block].
+    /// From a part and all merged ids to the entries of each block.
     RouteEdges {
         /// What the ids are.
         kind: IdKind,
@@ -67,7 +67,7 @@ pub enum Task {
         /// Rows of a block.
         block_rows: usize,
     },
-    /// [merged ids that the block has, its entries of all parts] to [the block].
+    /// From the merged ids that the block has, and its entries of all parts, to the block.
     BuildBlock {
         /// Its rows.
         rows: [usize; 2],
@@ -78,23 +78,23 @@ pub enum Task {
         /// The number of the first of each of the merged ids; none if ids are 0, 1, ....
         bases: Vec<usize>,
     },
-    /// [a graph file] to [a block of it].
+    /// From a graph file to a block of it.
     CutBlock {
         /// Its rows.
         rows: [usize; 2],
     },
-    /// [all blocks in order] to [the graph file].
+    /// From all blocks in order to the graph file.
     JoinBlocks {},
-    /// [a graph file] to nothing: reads and checks all of it.
+    /// From a graph file to nothing: reads and checks all of it.
     CheckGraph {},
-    /// Nothing to nothing: the scale of halves for some rows.
+    /// From nothing to nothing. Returns the scale of halves for some rows.
     FindScale {
         /// What is propagated.
         source: MatrixSettings,
         /// The rows.
         rows: [usize; 2],
     },
-    /// [the graph file] to [these columns of `Ã^K E`].
+    /// From the graph file to these columns of `Ã^K E`.
     PropagateSlice {
         /// What is propagated.
         source: MatrixSettings,
@@ -103,7 +103,7 @@ pub enum Task {
         /// The columns.
         columns: [usize; 2],
     },
-    /// [a block] to [its rows of these columns of `E`, as the first hop reads them].
+    /// From a block to its rows of these columns of `E`, as the first hop reads them.
     StartRows {
         /// What is propagated.
         source: MatrixSettings,
@@ -114,7 +114,7 @@ pub enum Task {
         /// The counts of the graph.
         graph: GraphCounts,
     },
-    /// [a block, all rows of the hop before in order, all blocks if rows are not scaled] to [its rows of the next hop].
+    /// From a block, all rows of the hop before in order, and all blocks if rows are not scaled, to its rows of the next hop.
     HopRows {
         /// `K` and the storage.
         hops: HopSettings,
@@ -125,13 +125,13 @@ pub enum Task {
         /// The counts of the graph.
         graph: GraphCounts,
     },
-    /// [a model in one file, the graph file or the block with the names] to nothing: whether the model knows these nodes in this order.
+    /// From a model in one file and the graph file or the block with the names to nothing: whether the model knows these nodes in this order.
     MatchModel {
         /// The rows.
         rows: [usize; 2],
     },
-    /// [the graph file or the block with the names, slices in order, the model and perhaps `Ã^K 1` if it is used] to [rows as .npy or
-    /// .parquet, and the file of ids of the former].
+    /// From the graph file or the block with the names, slices in order, and perhaps a model and `Ã^K 1`, to rows as .npy or .parquet;
+    /// beside the former goes a file of ids.
     WriteRows {
         /// The rows.
         rows: [usize; 2],
@@ -143,23 +143,24 @@ pub enum Task {
         #[serde(default)]
         model: ModelInput,
     },
-    /// [the rows of a slice, block by block] to [all rows of the slice].
+    /// From the rows of a slice, block by block, to all rows of the slice.
     JoinRows {},
-    /// [the graph file] to [the graph without the edges that a repeat holds out, the pairs of the repeat].
+    /// From the graph file to the graph without the edges that a repeat holds out, and the pairs of the repeat.
     HoldOut {
         /// The settings of the training, as in a TOML file.
         settings: toml::Table,
         /// Counted from 0.
         repeat: usize,
     },
-    /// [the graph file, and of each repeat its pairs, the slices of `Ã^K E` of its graph and perhaps `Ã^K 1`] to [the model in one file].
+    /// From the graph file, and of each repeat its pairs, the slices of `Ã^K E` of its graph and perhaps `Ã^K 1`, to the model in one
+    /// file.
     TrainModel {
         /// How many slices a repeat has.
         slices: usize,
         /// Whether `Ã^K 1` comes behind them.
         ones: bool,
     },
-    /// [all rows in order, each as so many slices] to nothing: the SHA-256 of their numbers.
+    /// From all rows in order, each as so many slices, to nothing. Returns the SHA-256 of their numbers.
     DigestRows {
         /// How many files have the columns of the same rows.
         slices: usize,
