@@ -165,7 +165,7 @@ struct PulseState {
 impl Pulse {
     fn start(silence: Duration, print: impl Fn(&str) + Send + 'static) -> Pulse {
         let started = Instant::now();
-        let state = PulseState { text: String::new(), last: started, is_over: false };
+        let state = PulseState { text: "starting".into(), last: started, is_over: false };
         let shared = Arc::new((Mutex::new(state), Condvar::new()));
         let (state, ended) = (shared.clone(), shared.clone());
         let beat = move || {

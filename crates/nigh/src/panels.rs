@@ -16,6 +16,8 @@ use nigh_formats::atomic::{PartialFile, unnamed_file};
 use nigh_formats::npy;
 use nigh_formats::sections::{bytes_of, bytes_of_mut};
 use rayon::prelude::*;
+use std::cell::Cell;
+use std::fmt;
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -128,7 +130,7 @@ pub struct Propagation {
 }
 
 /// How a propagation keeps to its memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PanelPlan {
     /// Columns of a panel.
     pub width: usize,
@@ -136,6 +138,41 @@ pub struct PanelPlan {
     pub releases: bool,
     /// Where panels wait for each other, in a file without a name.
     pub folder: PathBuf,
+    /// Who is told how much is done.
+    pub progress: PanelProgress,
+}
+
+/// Called with the entries that are done and their total, some times a second; nobody by default.
+#[derive(Clone, Default)]
+pub struct PanelProgress(Option<Arc<dyn Fn(u64, u64) + Send + Sync>>);
+
+impl PanelProgress {
+    /// Calls this.
+    pub fn new(report: impl Fn(u64, u64) + Send + Sync + 'static) -> PanelProgress {
+        PanelProgress(Some(Arc::new(report)))
+    }
+}
+
+impl fmt::Debug for PanelProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PanelProgress({})", if self.0.is_some() { "reported" } else { "nobody" })
+    }
+}
+
+/// Entries of all hops that are done.
+struct DoneEntries<'a> {
+    report: Option<&'a (dyn Fn(u64, u64) + Send + Sync)>,
+    done: Cell<u64>,
+    total: u64,
+}
+
+impl DoneEntries<'_> {
+    fn add(&self, rows: usize, cols: usize) {
+        if let Some(report) = self.report {
+            self.done.set(self.done.get() + rows as u64 * cols as u64);
+            report(self.done.get(), self.total);
+        }
+    }
 }
 
 /// Rows that are started, merged and handed on at a time: some megabytes.
@@ -201,10 +238,13 @@ impl Propagation {
         scale: Option<f32>,
         take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
     ) -> Result<bool> {
+        let done = DoneEntries { report: None, done: Cell::new(0), total: 0 };
         match (self.storage, scale) {
             (Storage::Half, None) if self.hops > 0 => Ok(false),
-            (Storage::Half, Some(scale)) => self.panel::<Half>(columns, scale, true, &mut Default::default(), take),
-            _ => self.panel::<f32>(columns, 1.0, true, &mut Default::default(), take),
+            (Storage::Half, Some(scale)) => {
+                self.panel::<Half>(columns, scale, true, &done, &mut Default::default(), take)
+            }
+            _ => self.panel::<f32>(columns, 1.0, true, &done, &mut Default::default(), take),
         }
     }
 
@@ -235,13 +275,19 @@ impl Propagation {
     pub(crate) fn in_file(&self, plan: &PanelPlan) -> Result<PanelFile> {
         let mut kept = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
         if let Some(scale) = self.scale() {
-            if self.write_panels::<Half>(plan, scale, &mut kept)? {
+            if self.write_panels::<Half>(plan, scale, &self.done_entries(plan, false), &mut kept)? {
                 return Ok(kept);
             }
             kept = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
         }
-        self.write_panels::<f32>(plan, 1.0, &mut kept)?;
+        self.write_panels::<f32>(plan, 1.0, &self.done_entries(plan, false), &mut kept)?;
         Ok(kept)
+    }
+
+    /// Nothing yet of all hops and, if panels are merged, of that.
+    fn done_entries<'a>(&self, plan: &'a PanelPlan, merges: bool) -> DoneEntries<'a> {
+        let total = (self.hops + usize::from(merges)) as u64 * self.num_nodes() as u64 * self.cols() as u64;
+        DoneEntries { report: plan.progress.0.as_deref(), done: Cell::new(0), total }
     }
 
     /// All panels. Returns whether `S` had room for all entries; if not, no row was handed over.
@@ -252,10 +298,12 @@ impl Propagation {
         take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
     ) -> Result<bool> {
         if plan.width >= self.cols() {
-            return self.panel::<S>(0..self.cols(), scale, plan.releases, &mut Default::default(), take);
+            let done = self.done_entries(plan, false);
+            return self.panel::<S>(0..self.cols(), scale, plan.releases, &done, &mut Default::default(), take);
         }
         let mut waiting = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
-        if !self.write_panels::<S>(plan, scale, &mut waiting)? {
+        let done = self.done_entries(plan, true);
+        if !self.write_panels::<S>(plan, scale, &done, &mut waiting)? {
             return Ok(false);
         }
         let mut rows = Matrix::default();
@@ -263,18 +311,25 @@ impl Propagation {
         for first in (0..self.num_nodes()).step_by(at_a_time) {
             waiting.read(first..(first + at_a_time).min(self.num_nodes()), &mut rows)?;
             take(first, &rows)?;
+            done.add(rows.rows(), rows.cols());
         }
         Ok(true)
     }
 
     /// All panels to a file, one after the other. Returns whether `S` had room for all entries.
-    fn write_panels<S: PanelEntry>(&self, plan: &PanelPlan, scale: f32, to: &mut PanelFile) -> Result<bool> {
+    fn write_panels<S: PanelEntry>(
+        &self,
+        plan: &PanelPlan,
+        scale: f32,
+        done: &DoneEntries<'_>,
+        to: &mut PanelFile,
+    ) -> Result<bool> {
         let mut buffers = Default::default();
         for first in (0..self.cols()).step_by(plan.width.max(1)) {
             let columns = first..(first + plan.width).min(self.cols());
             to.panel(columns.clone());
             let mut keep = |_: usize, rows: &Matrix| to.write(rows);
-            if !self.panel::<S>(columns, scale, plan.releases, &mut buffers, &mut keep)? {
+            if !self.panel::<S>(columns, scale, plan.releases, done, &mut buffers, &mut keep)? {
                 return Ok(false);
             }
         }
@@ -287,6 +342,7 @@ impl Propagation {
         columns: Range<usize>,
         scale: f32,
         releases: bool,
+        done: &DoneEntries<'_>,
         [from, to]: &mut [AlignedVec<S>; 2],
         take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
     ) -> Result<bool> {
@@ -327,6 +383,7 @@ impl Propagation {
                     graph.will_need(next.clone());
                 }
                 work(rows.clone())?;
+                done.add(rows.len(), columns.len());
                 if releases {
                     graph.release(rows);
                 }
@@ -446,6 +503,7 @@ mod tests {
     use crate::dataset::{Dataset, GraphStore};
     use crate::graph::Graph;
     use crate::seeds::{Purpose, Seeds};
+    use std::sync::Mutex;
 
     fn weighted() -> Graph {
         let graph = power_law(&PowerLaw::new(3_001, 9_000), 3).unwrap().graph;
@@ -468,7 +526,7 @@ mod tests {
 
     fn in_panels(propagation: &Propagation, width: usize, releases: bool, folder: &Path) -> Matrix {
         let mut data = Vec::new();
-        let plan = PanelPlan { width, releases, folder: folder.to_path_buf() };
+        let plan = PanelPlan { width, releases, folder: folder.to_path_buf(), progress: Default::default() };
         let mut take = |first: usize, rows: &Matrix| {
             assert_eq!(first * propagation.cols(), data.len(), "rows come in order");
             data.extend_from_slice(rows.data());
@@ -505,7 +563,8 @@ mod tests {
             let propagation = Propagation { operator, hops: 2, storage, source, addresses: None };
             for width in [64, 16, 6] {
                 assert_eq!(in_panels(&propagation, width, false, folder.path()), expected);
-                let plan = PanelPlan { width, releases: false, folder: folder.path().to_path_buf() };
+                let plan =
+                    PanelPlan { width, releases: false, folder: folder.path().into(), progress: Default::default() };
                 let (mut file, mut rows) = (propagation.in_file(&plan).unwrap(), Matrix::default());
                 file.read(7..2_000, &mut rows).unwrap();
                 assert_eq!(rows.data(), &expected.data()[7 * x.cols()..2_000 * x.cols()]);
@@ -535,6 +594,23 @@ mod tests {
             }
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn what_is_done_is_told_up_to_all_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let propagation = propagation(weighted().into(), 32, 2, Storage::Single);
+        for width in [32, 20] {
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let kept = told.clone();
+            let progress = PanelProgress::new(move |done, total| kept.lock().unwrap().push((done, total)));
+            let plan = PanelPlan { width, releases: false, folder: folder.path().into(), progress };
+            propagation.for_each_rows(&plan, &mut |_, _| Ok(())).unwrap();
+            let told = told.lock().unwrap();
+            assert!(told.is_sorted() && told.len() > 1);
+            let total = 3_001 * 32 * if width < 32 { 3 } else { 2 };
+            assert_eq!(told.last(), Some(&(total, total)));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::graph::{Graph, Operator, whole_vectors};
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::memory::Memory;
-use crate::panels::PanelPlan;
+use crate::panels::{PanelPlan, PanelProgress};
 use crate::seeds::{Purpose, Seeds};
 use serde::Serialize;
 use std::fmt;
@@ -311,7 +311,8 @@ impl PropagationEstimate {
 
     /// As the propagation takes it; panels wait in `folder`.
     pub fn plan(&self, folder: &Path) -> PanelPlan {
-        PanelPlan { width: self.panel_width, releases: self.way == Way::OutOfCore, folder: folder.to_path_buf() }
+        let (releases, progress) = (self.way == Way::OutOfCore, PanelProgress::default());
+        PanelPlan { width: self.panel_width, releases, folder: folder.to_path_buf(), progress }
     }
 }
 

@@ -1,9 +1,8 @@
 //! `nigh embed`: a vector per node.
 
-use super::propagate::folder_of;
+use super::propagate::{folder_of, shown};
 use super::{check_writable, create_parents, load, print_notes};
 use crate::cli::Embed;
-use crate::progress::Activity;
 use anyhow::Result;
 use nigh::trained::{Embedding, RowWriter};
 use nigh::{Dataset, Memory, Trained};
@@ -32,16 +31,15 @@ pub fn run(options: &Embed, quiet: bool) -> Result<()> {
 
 /// Computes and writes the rows piece by piece.
 fn within(trained: &Trained, dataset: &Dataset, options: &Embed, memory: Memory, quiet: bool) -> Result<()> {
-    let embedding = trained.embed_within(dataset, memory)?;
+    let mut embedding = trained.embed_within(dataset, memory)?;
     print_notes(&embedding.notes, quiet);
     print_notes(&[embedding.estimate().to_string()], quiet);
     create_parents(&options.out)?;
-    let working = Activity::uncounted(format!("embedding {}", dataset.name), quiet);
+    embedding.progress = shown(format!("propagating over {}", dataset.name), quiet);
     let (rows, cols) = (embedding.ids.len(), embedding.cols());
     let mut writer = RowWriter::create(&options.out, embedding.ids.clone(), cols)?;
     embedding.for_each_rows(folder_of(&options.out), |rows| writer.rows(rows))?;
     let files: Vec<String> = writer.finish()?.iter().map(|file| file.display().to_string()).collect();
-    drop(working);
     print_notes(&[format!("{rows} nodes, {cols} numbers each: {}", files.join(", "))], quiet);
     Ok(())
 }

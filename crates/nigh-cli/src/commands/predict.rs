@@ -1,6 +1,6 @@
 //! `nigh predict`: scores of pairs, links of a node, classes of nodes.
 
-use super::propagate::working_folder;
+use super::propagate::{shown, working_folder};
 use super::{WrongUsage, check_writable, create_parents, load, print, print_data, print_notes};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
@@ -131,7 +131,8 @@ fn infer<'a>(trained: &'a Trained, dataset: &Dataset, options: &Predict, quiet: 
         }
     };
     if let Some(memory) = options.memory.filter(|_| names.len() == 1 && trained.can_embed_within()) {
-        let streamed = trained.embed_within(dataset, memory)?;
+        let mut streamed = trained.embed_within(dataset, memory)?;
+        streamed.progress = shown(format!("propagating over {}", dataset.name), quiet);
         print_notes(&streamed.notes, quiet);
         print_notes(&[streamed.estimate().to_string()], quiet);
         return Ok(Applied::Within(streamed.into(), working_folder(options.out.as_deref())));

@@ -5,11 +5,12 @@ use crate::cli::{Propagate, PropagationOptions};
 use crate::progress::Activity;
 use anyhow::Result;
 use nigh::experiment::Peak;
-use nigh::panels::{PanelSource, Propagation};
+use nigh::panels::{PanelPlan, PanelProgress, PanelSource, Propagation};
 use nigh::plan::{PropagationEstimate, Workload, too_little};
 use nigh::trained::RowWriter;
 use nigh::{Error, Memory, Operator, Purpose, Seeds, SignalScale};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 pub fn run(options: &Propagate, quiet: bool) -> Result<()> {
     let PropagationOptions { signal_dim: dim, hops, hop_storage: storage, memory } = options.of;
@@ -30,15 +31,30 @@ pub fn run(options: &Propagate, quiet: bool) -> Result<()> {
     let operator = Operator::symmetric(graph.clone());
     let propagation = Propagation { operator, hops, storage, source, addresses: None };
     create_parents(&options.out)?;
-    let working = Activity::uncounted(format!("propagating over {}", dataset.name), quiet);
     let mut writer = RowWriter::create(&options.out, sample.ids.clone(), dim)?;
-    propagation.for_each_rows(&estimate.plan(folder_of(&options.out)), &mut |_, rows| writer.rows(rows))?;
+    let plan = estimate.plan(folder_of(&options.out));
+    let plan = PanelPlan { progress: shown(format!("propagating over {}", dataset.name), quiet), ..plan };
+    propagation.for_each_rows(&plan, &mut |_, rows| writer.rows(rows))?;
     let files = writer.finish()?;
-    drop(working);
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     let written = format!("{} nodes, {dim} numbers each: {}", graph.num_nodes(), files.join(", "));
     print_notes(&[format!("{written}; {}", peak())], quiet);
     Ok(())
+}
+
+/// Shows how much of a propagation is done, from its first report to its last.
+pub fn shown(what: String, quiet: bool) -> PanelProgress {
+    let working = Mutex::new(None);
+    PanelProgress::new(move |done, total| {
+        let mut working = working.lock().unwrap_or_else(PoisonError::into_inner);
+        match done < total {
+            true => {
+                let activity = working.get_or_insert_with(|| Activity::uncounted(what.clone(), quiet));
+                activity.show(format!("{what}, {} %", 100 * done / total));
+            }
+            false => *working = None,
+        }
+    })
 }
 
 /// What the process took at most.

@@ -439,9 +439,7 @@ impl Job<'_> {
         let split = match (self.splits, dataset) {
             (Splits::Given(split), _) => split.clone(),
             (Splits::Prepared(prepared), _) => return prepared(number),
-            (Splits::Sampled(plan), Some(dataset)) => {
-                return self.prepare_sampled(dataset, seed, plan, observer);
-            }
+            (Splits::Sampled(plan), Some(dataset)) => return self.prepare_sampled(dataset, seed, plan, observer),
             (Splits::Drawn, Some(dataset)) => config.split().split(dataset, Seeds::new(seed))?,
             (Splits::Sampled(_) | Splits::Drawn, None) => unreachable!("data to split"),
         };

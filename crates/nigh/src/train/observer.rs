@@ -30,7 +30,9 @@ pub enum Stage {
     Split,
     /// The simple baselines of the split are measured.
     Baselines,
-    /// What a model learns and computes before its first epoch: rows of sampled pairs, for instance.
+    /// The rows of sampled pairs are computed and gathered.
+    Propagation,
+    /// What a model learns and computes before its first epoch.
     SetUp,
     /// A heuristic scores the pairs of validation and test.
     Scoring,
@@ -43,6 +45,7 @@ impl std::fmt::Display for Stage {
         f.pad(match self {
             Stage::Split => "splitting the data",
             Stage::Baselines => "measuring baselines",
+            Stage::Propagation => "propagating over the graph",
             Stage::SetUp => "setting up the model",
             Stage::Scoring => "scoring pairs",
             Stage::Report => "measuring the best epoch",

@@ -55,7 +55,7 @@ impl AskedNodes {
 }
 
 /// How a training on sampled pairs keeps to its memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct SampledPlan {
     pub panels: PanelPlan,
     /// Where the visible part of a mapped graph is mapped, too; in memory otherwise.
@@ -65,7 +65,12 @@ pub(crate) struct SampledPlan {
 impl SampledPlan {
     /// Everything in memory.
     pub fn in_memory() -> SampledPlan {
-        let panels = PanelPlan { width: usize::MAX, releases: false, folder: std::env::temp_dir() };
+        let panels = PanelPlan {
+            width: usize::MAX,
+            releases: false,
+            folder: std::env::temp_dir(),
+            progress: Default::default(),
+        };
         SampledPlan { panels, graph_in: None }
     }
 
@@ -244,19 +249,19 @@ fn features_of(model: &Model, sample: &Sample) -> Option<PanelSource> {
     })
 }
 
-/// Holds out, propagates and gathers what one repeat needs; `gathering` is called in between.
+/// Holds out, propagates and gathers what one repeat needs.
 pub(crate) fn prepare(
     dataset: &Dataset,
     config: &Resolved,
     model: &Model,
     beside: Beside,
     plan: &SampledPlan,
-    gathering: impl FnOnce(),
+    observer: &mut dyn Observer,
 ) -> Result<PreparedSplit> {
     let seed = model.seeds().root();
     let sample = &dataset.samples[0];
     let (held_out, visible) = HeldOut::new(dataset, config, beside, seed, |graph, hidden| plan.visible(graph, hidden))?;
-    gathering();
+    observer.stage(Stage::Propagation, 0, 1);
     let nodes = held_out.nodes();
     let signal = model.signal_propagation(visible, sample.addresses.clone(), 0);
     let signal = signal.expect("a model whose message passing comes first");
@@ -276,7 +281,6 @@ impl Job<'_> {
         plan: &SampledPlan,
         observer: &mut dyn Observer,
     ) -> Result<PreparedSplit> {
-        let gathering = || observer.stage(Stage::SetUp, 0, 1);
-        prepare(dataset, self.config, &self.build(seed)?, self.beside, plan, gathering)
+        prepare(dataset, self.config, &self.build(seed)?, self.beside, plan, observer)
     }
 }

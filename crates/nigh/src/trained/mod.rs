@@ -24,7 +24,7 @@ use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::{SplitChoice, SplitSettings, Task};
 use crate::train::sampled::{self, SampledPlan};
-use crate::train::{self, Beside, Connected, Evaluation, Outcome, Resolved, Run, class_memory, mean_and_std};
+use crate::train::{self, Beside, Connected, Evaluation, Outcome, Resolved, Run, Silent, class_memory, mean_and_std};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -474,7 +474,7 @@ impl Trained {
         let (split, digest) = match self.config.is_sampled(&aligned, self.model.architecture()) {
             true => {
                 let (nothing, plan) = (Beside::Nothing, SampledPlan::in_memory());
-                let prepared = sampled::prepare(&aligned, &self.config, &self.model, nothing, &plan, || ())?;
+                let prepared = sampled::prepare(&aligned, &self.config, &self.model, nothing, &plan, &mut Silent)?;
                 (prepared.split, prepared.digest)
             }
             false => {

@@ -8,7 +8,7 @@ use crate::linalg::Matrix;
 use crate::memory::Memory;
 use crate::model::decoder::PairDecoder;
 use crate::model::{Model, View};
-use crate::panels::{PanelFile, PanelSource, Propagation, rows_at_a_time};
+use crate::panels::{PanelFile, PanelPlan, PanelProgress, PanelSource, Propagation, rows_at_a_time};
 use crate::plan::{PropagationEstimate, Workload, too_little};
 use crate::source::Source;
 use nigh_formats::atomic::{self, PartialFile};
@@ -175,6 +175,8 @@ pub struct StreamedEmbedding<'a> {
     pub ids: Arc<Ids>,
     /// Notes for the user.
     pub notes: Vec<String>,
+    /// Who is told how much of a propagation is done: first that of the features, if there are any, then that of the signal.
+    pub progress: PanelProgress,
 }
 
 impl Trained {
@@ -221,6 +223,7 @@ impl Trained {
             draw,
             ids: sample.ids.clone(),
             notes,
+            progress: PanelProgress::default(),
         })
     }
 }
@@ -238,7 +241,7 @@ impl StreamedEmbedding<'_> {
 
     /// Hands over all rows of `H` in order; panels wait in `folder`.
     pub fn for_each_rows(&self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
-        let plan = self.estimate.plan(folder);
+        let plan = PanelPlan { progress: self.progress.clone(), ..self.estimate.plan(folder) };
         let mut features = self.features.as_ref().map(|features| features.in_file(&plan)).transpose()?;
         let at_a_time = rows_at_a_time(self.features.as_ref().map_or(1, Propagation::cols));
         self.signal.for_each_rows(&plan, &mut |first, rows| {
@@ -307,7 +310,7 @@ impl StreamedEmbedding<'_> {
         let plan = self.workload.propagation(Some(left)).map_err(|least| {
             too_little(self.memory, Memory::new(least.bytes() + reserved), "fewer pairs have fewer rows")
         })?;
-        let plan = plan.plan(folder);
+        let plan = PanelPlan { progress: self.progress.clone(), ..plan.plan(folder) };
         let [signal] = self.signal.rows_of(&plan, [nodes])?;
         let features = self.features.as_ref().map(|features| features.rows_of(&plan, [nodes])).transpose()?;
         let addresses = match &self.signal.addresses {
