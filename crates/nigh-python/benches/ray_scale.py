@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=2_000_000)
     parser.add_argument("--edges", type=int, default=40_000_000, help="drawn; about 25 million are different")
-    parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--dim", type=int, default=32)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--slice-width", type=int, default=32)
