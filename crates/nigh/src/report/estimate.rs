@@ -11,7 +11,6 @@ use crate::task::MOST_HELD_OUT;
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::Path;
-use std::time::Duration;
 
 /// The settings of a run on which that depends; the rest is as `smp-linear` has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +39,8 @@ pub struct RunEstimate {
     memory: Option<Memory>,
     propagation: PropagationEstimate,
     training: TrainingEstimate,
-    per_product: Duration,
+    /// Nanoseconds.
+    per_product: f64,
 }
 
 /// Of all edges at once, or of some that are drawn, for which the least memory may be too much.
@@ -148,7 +148,7 @@ impl RunEstimate {
         let mut of_propagation = planned(propagation);
         of_propagation["result_bytes"] = json!(self.result_bytes());
         of_propagation["seconds"] = json!(workload.propagation_time(*per_product).as_secs_f64());
-        of_propagation["nanoseconds_per_edge_and_column"] = json!(1e9 * per_product.as_secs_f64());
+        of_propagation["nanoseconds_per_edge_and_column"] = json!(per_product);
         json!({
             "graph": self.name,
             "num_nodes": workload.num_nodes,
@@ -202,7 +202,7 @@ impl fmt::Display for RunEstimate {
             table(&title, &propagation.memory),
             byte_size(self.result_bytes() as u64),
             duration(workload.propagation_time(*per_product)),
-            1e9 * per_product.as_secs_f64(),
+            per_product,
         )?;
         match &self.training {
             TrainingEstimate::InMemory(parts) => f.write_str(&table("training in memory", parts)),
