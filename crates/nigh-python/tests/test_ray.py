@@ -1,4 +1,4 @@
-"""`nigh.ray`: the bits of the program, however the work is divided and whoever is lost."""
+"""`nigh.ray`: the bits of the program, however the work is divided and whatever process is lost."""
 
 from __future__ import annotations
 

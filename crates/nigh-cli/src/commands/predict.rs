@@ -88,7 +88,7 @@ fn check_memory(trained: &Trained, dataset: &Dataset, memory: Option<Memory>) ->
     }
 }
 
-/// A model applied to a graph: to all of its nodes, or within a limit of memory to those that are asked about.
+/// A model applied to a graph: to all of its nodes, or within a limit of memory to those that a question names.
 enum Applied<'a> {
     Whole(Box<Inference<'a>>),
     Within(Box<StreamedEmbedding<'a>>, PathBuf),

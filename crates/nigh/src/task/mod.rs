@@ -143,7 +143,7 @@ impl Question for LabelledSets {
 
 impl Question for TrainingPairs {
     fn renumber(&mut self, places: &Arc<[u32]>) {
-        assert!(self.drawn.is_none(), "nodes that are asked about alone keep their order");
+        assert!(self.drawn.is_none(), "pairs that were drawn beforehand keep their order");
         renumber(places, &mut self.positive);
         self.places = Some(places.clone());
     }

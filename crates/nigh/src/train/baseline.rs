@@ -52,7 +52,7 @@ pub(super) fn baselines(split: &Split, task: Task, metrics: &[Metric], model: &s
     }
 }
 
-/// Graphs and the test pairs that are asked about each.
+/// Graphs, each with its test pairs.
 type AskedPairs<'a> = (&'a Arc<Graph>, &'a EvaluationPairs);
 
 /// The baselines of links.

@@ -14,7 +14,7 @@ pub(super) struct PairTable {
     negatives_per_positive: usize,
     /// The order of the positives in this epoch.
     order: Vec<u32>,
-    /// How many of them are asked about in an epoch; 0 for all.
+    /// How many of them an epoch uses; 0 for all.
     asked: usize,
     /// Rows of the positives and of the negatives of the last batch.
     chosen: [Vec<u32>; 2],
