@@ -4,115 +4,31 @@
 //! panels are in memory at a time, the edges pass by from the mapped file, and the result leaves row by row. A row is
 //! summed in the order of its neighbours whatever the panel, so the bits are those of `Ã^K E` in one piece.
 
+mod file;
+mod gathered;
+mod progress;
+mod source;
+
+pub(crate) use file::PanelFile;
+pub(crate) use gathered::GatheredRows;
+use progress::DoneEntries;
+pub use progress::PanelProgress;
+pub use source::PanelSource;
+
 use crate::error::{Error, Result};
 use crate::graph::{HopOf, Operator, PanelEntry, hop_rows, whole_vectors};
+use crate::linalg::Matrix;
 use crate::linalg::aligned::AlignedVec;
-use crate::linalg::half::{Half, Storage, scale_of};
-use crate::linalg::{Matrix, SparseMatrix};
-use crate::seeds::Stream;
-use crate::source::Signal;
+use crate::linalg::half::{Half, Storage};
 use crate::threads;
-use nigh_formats::atomic::{PartialFile, unnamed_file};
+use nigh_formats::atomic::PartialFile;
 use nigh_formats::npy;
-use nigh_formats::sections::{bytes_of, bytes_of_mut};
+use nigh_formats::sections::bytes_of;
 use rayon::prelude::*;
-use std::cell::Cell;
-use std::fmt;
-use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The matrix that is propagated. Any part of it can be computed anywhere.
-#[derive(Debug, Clone)]
-pub enum PanelSource {
-    /// `E`.
-    Signal {
-        /// The distribution of an entry.
-        signal: Signal,
-        /// Where entries are drawn: `seeds.stream(Purpose::Signal, &[graph])`.
-        stream: Stream,
-        /// `d`.
-        dim: usize,
-        /// Multiplies every entry.
-        factor: f32,
-    },
-    /// A column of ones: the constant feature of a graph without features.
-    Ones,
-    /// `F`, in memory.
-    Dense(Arc<Matrix>),
-    /// `F`, in memory and mostly zeros.
-    Sparse(Arc<SparseMatrix>),
-    /// `F W` of sparse features, computed where it is used.
-    Product(Arc<SparseMatrix>, Arc<Matrix>),
-}
-
-impl PanelSource {
-    /// The number of columns.
-    pub fn cols(&self) -> usize {
-        match self {
-            PanelSource::Signal { dim, .. } => *dim,
-            PanelSource::Ones => 1,
-            PanelSource::Dense(matrix) => matrix.cols(),
-            PanelSource::Sparse(matrix) => matrix.cols(),
-            PanelSource::Product(_, weight) => weight.cols(),
-        }
-    }
-
-    /// `X[rows, columns]`.
-    pub(crate) fn fill(
-        &self,
-        addresses: Option<&[u32]>,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        block: &mut Matrix,
-    ) {
-        match self {
-            PanelSource::Ones => {
-                block.reshape(rows.len(), columns.len());
-                block.data_mut().fill(1.0);
-            }
-            PanelSource::Signal { signal, stream, factor, .. } => match addresses {
-                Some(addresses) => signal.fill(*stream, &addresses[rows], columns, *factor, block),
-                None => {
-                    let addresses: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
-                    signal.fill(*stream, &addresses, columns, *factor, block);
-                }
-            },
-            PanelSource::Dense(matrix) => {
-                block.reshape(rows.len(), columns.len());
-                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
-                    to.copy_from_slice(&matrix.row(row)[columns.clone()]);
-                }
-            }
-            PanelSource::Sparse(matrix) => {
-                block.reshape(rows.len(), columns.len());
-                block.data_mut().fill(0.0);
-                for (to, row) in block.data_mut().chunks_exact_mut(columns.len().max(1)).zip(rows) {
-                    let inside = matrix.row(row).filter(|(column, _)| columns.contains(&(*column as usize)));
-                    inside.for_each(|(column, value)| to[column as usize - columns.start] = value);
-                }
-            }
-            PanelSource::Product(matrix, weight) => match columns.len() == weight.cols() {
-                true => matrix.times_rows(weight, rows, block),
-                false => matrix.times_rows(&weight.columns(columns), rows, block),
-            },
-        }
-    }
-
-    /// The scale of halves for these rows; the smallest is that of all. None if they have no room for an entry.
-    pub(crate) fn scale(&self, addresses: Option<&[u32]>, rows: Range<usize>) -> Option<f32> {
-        let (mut block, mut scale) = (Matrix::default(), f32::INFINITY);
-        let at_a_time = rows_at_a_time(self.cols());
-        for first in rows.clone().step_by(at_a_time) {
-            self.fill(addresses, first..(first + at_a_time).min(rows.end), 0..self.cols(), &mut block);
-            // The larger the entries, the smaller it is.
-            scale = scale.min(scale_of(block.data())?);
-        }
-        scale.is_finite().then_some(scale)
-    }
-}
 
 /// `Ã^K X`, to be computed panel by panel.
 #[derive(Debug, Clone)]
@@ -140,39 +56,6 @@ pub struct PanelPlan {
     pub folder: PathBuf,
     /// Who is told how much is done.
     pub progress: PanelProgress,
-}
-
-/// Called with the entries that are done and their total, some times a second; nobody by default.
-#[derive(Clone, Default)]
-pub struct PanelProgress(Option<Arc<dyn Fn(u64, u64) + Send + Sync>>);
-
-impl PanelProgress {
-    /// Calls this.
-    pub fn new(report: impl Fn(u64, u64) + Send + Sync + 'static) -> PanelProgress {
-        PanelProgress(Some(Arc::new(report)))
-    }
-}
-
-impl fmt::Debug for PanelProgress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PanelProgress({})", if self.0.is_some() { "reported" } else { "nobody" })
-    }
-}
-
-/// Entries of all hops that are done.
-struct DoneEntries<'a> {
-    report: Option<&'a (dyn Fn(u64, u64) + Send + Sync)>,
-    done: Cell<u64>,
-    total: u64,
-}
-
-impl DoneEntries<'_> {
-    fn add(&self, rows: usize, cols: usize) {
-        if let Some(report) = self.report {
-            self.done.set(self.done.get() + rows as u64 * cols as u64);
-            report(self.done.get(), self.total);
-        }
-    }
 }
 
 /// Rows that are started, merged and handed on at a time: some megabytes.
@@ -238,7 +121,8 @@ impl Propagation {
         scale: Option<f32>,
         take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
     ) -> Result<bool> {
-        let done = DoneEntries { report: None, done: Cell::new(0), total: 0 };
+        let nobody = PanelProgress::default();
+        let done = nobody.begin(0);
         match (self.storage, scale) {
             (Storage::Half, None) if self.hops > 0 => Ok(false),
             (Storage::Half, Some(scale)) => {
@@ -287,7 +171,7 @@ impl Propagation {
     /// Nothing yet of all hops and, if panels are merged, of that.
     fn done_entries<'a>(&self, plan: &'a PanelPlan, merges: bool) -> DoneEntries<'a> {
         let total = (self.hops + usize::from(merges)) as u64 * self.num_nodes() as u64 * self.cols() as u64;
-        DoneEntries { report: plan.progress.0.as_deref(), done: Cell::new(0), total }
+        plan.progress.begin(total)
     }
 
     /// All panels. Returns whether `S` had room for all entries; if not, no row was handed over.
@@ -416,93 +300,15 @@ impl Propagation {
     }
 }
 
-/// Rows of some nodes, copied out of all of them as these are handed over in order.
-#[derive(Debug)]
-pub(crate) struct GatheredRows<'a, const L: usize> {
-    /// In ascending order each.
-    nodes: [&'a [u32]; L],
-    pub rows: [Matrix; L],
-}
-
-impl<const L: usize> GatheredRows<'_, L> {
-    pub fn new(nodes: [&[u32]; L], cols: usize) -> GatheredRows<'_, L> {
-        GatheredRows { nodes, rows: nodes.map(|nodes| Matrix::zeros(nodes.len(), cols)) }
-    }
-
-    /// Whether any of these rows is wanted.
-    pub fn wants(&self, rows: Range<usize>) -> bool {
-        let first = |nodes: &&[u32]| nodes.get(nodes.partition_point(|&node| (node as usize) < rows.start)).copied();
-        self.nodes.iter().filter_map(first).any(|node| (node as usize) < rows.end)
-    }
-
-    /// Consecutive rows, from `first` on.
-    pub fn take(&mut self, first: usize, rows: &Matrix) {
-        for (nodes, gathered) in self.nodes.iter().zip(&mut self.rows) {
-            let start = nodes.partition_point(|&node| (node as usize) < first);
-            let here = nodes[start..].iter().take_while(|&&node| (node as usize) < first + rows.rows());
-            for (place, &node) in (start..).zip(here) {
-                gathered.row_mut(place).copy_from_slice(rows.row(node as usize - first));
-            }
-        }
-    }
-}
-
-/// A matrix in a file without a name, as panels of its columns: each of them row by row.
-#[derive(Debug)]
-pub(crate) struct PanelFile {
-    file: File,
-    folder: PathBuf,
-    num_rows: usize,
-    num_cols: usize,
-    /// Columns, and the place of the first row.
-    panels: Vec<(Range<usize>, u64)>,
-    length: u64,
-}
-
-impl PanelFile {
-    pub fn create(folder: &Path, num_rows: usize, num_cols: usize) -> Result<PanelFile> {
-        let file = unnamed_file(folder).map_err(Error::io(folder))?;
-        Ok(PanelFile { file, folder: folder.to_path_buf(), num_rows, num_cols, panels: Vec::new(), length: 0 })
-    }
-
-    /// Begins a panel.
-    pub fn panel(&mut self, columns: Range<usize>) {
-        self.panels.push((columns, self.length));
-    }
-
-    /// The next rows of the panel.
-    pub fn write(&mut self, rows: &Matrix) -> Result<()> {
-        let bytes = bytes_of(rows.data());
-        self.length += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(Error::io(&self.folder))
-    }
-
-    /// Some rows, with all columns.
-    pub fn read(&mut self, rows: Range<usize>, matrix: &mut Matrix) -> Result<()> {
-        assert!(rows.end <= self.num_rows, "rows that were written");
-        matrix.reshape(rows.len(), self.num_cols);
-        let mut part = Vec::new();
-        for (columns, start) in &self.panels {
-            let width = columns.len();
-            part.resize(rows.len() * width, 0f32);
-            let place = start + (rows.start * width * size_of::<f32>()) as u64;
-            let read = self.file.seek(SeekFrom::Start(place));
-            read.and_then(|_| self.file.read_exact(bytes_of_mut(&mut part))).map_err(Error::io(&self.folder))?;
-            for (to, from) in matrix.data_mut().chunks_exact_mut(self.num_cols).zip(part.chunks_exact(width.max(1))) {
-                to[columns.clone()].copy_from_slice(from);
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dataset::generate::{PowerLaw, power_law};
     use crate::dataset::{Dataset, GraphStore};
     use crate::graph::Graph;
+    use crate::linalg::SparseMatrix;
     use crate::seeds::{Purpose, Seeds};
+    use crate::source::Signal;
     use std::sync::Mutex;
 
     fn weighted() -> Graph {
