@@ -1,12 +1,14 @@
 //! Results as a table that other programs read: csv or Parquet.
 
-use crate::atomic;
-use crate::columnar::{OutputColumn, write_parquet};
+use crate::atomic::{self, PartialFile};
+use crate::columnar::{GROUP, OutputColumn, ParquetWriter, write_parquet};
 use crate::error::{Error, Result};
 use crate::text_table::Formulas;
 use crate::texts::Texts;
-use std::fmt::Write;
-use std::path::Path;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Columns of results, all of the same length.
@@ -105,12 +107,19 @@ impl Records {
 
     /// Lines of fields with commas between them, below a header.
     pub fn to_csv(&self) -> String {
+        self.csv_header() + &self.csv_rows()
+    }
+
+    /// The names of the columns with commas between them.
+    pub fn csv_header(&self) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
+        names.join(",") + "\n"
+    }
+
+    /// Lines of fields with commas between them.
+    pub fn csv_rows(&self) -> String {
         let mut text = String::new();
         let end = |text: &mut String, at: usize| text.push(if at + 1 < self.columns.len() { ',' } else { '\n' });
-        for (at, (name, _)) in self.columns.iter().enumerate() {
-            text += name;
-            end(&mut text, at);
-        }
         for row in 0..self.len() {
             for (at, (_, column)) in self.columns.iter().enumerate() {
                 column.write_csv(row, self.formulas, &mut text);
@@ -122,7 +131,11 @@ impl Records {
 
     /// The same as Parquet; integers keep their type.
     pub fn to_parquet(&self) -> Vec<u8> {
-        write_parquet(self.len(), self.columns.iter().map(|(name, column)| (name.clone(), column.parquet())).collect())
+        write_parquet(self.len(), self.parquet_columns())
+    }
+
+    fn parquet_columns(&self) -> Vec<(String, OutputColumn<'_>)> {
+        self.columns.iter().map(|(name, column)| (name.clone(), column.parquet())).collect()
     }
 
     /// Writes Parquet or csv, by the name of the file.
@@ -132,7 +145,86 @@ impl Records {
     }
 }
 
+/// Writes records piece by piece, as [`Records::write`] writes all of them. The file appears when it is complete.
+#[derive(Debug)]
+pub struct RecordWriter {
+    path: PathBuf,
+    file: PartialFile,
+    /// From the first piece on.
+    parquet: Option<ParquetWriter<File>>,
+    is_empty: bool,
+}
+
+impl RecordWriter {
+    /// Parquet or csv, by the name of the file.
+    pub fn create(path: &Path) -> Result<RecordWriter> {
+        let file = PartialFile::create(path).map_err(Error::io(path))?;
+        Ok(RecordWriter { path: path.to_path_buf(), file, parquet: None, is_empty: true })
+    }
+
+    /// Rows of a piece, but for the last: the bytes are then those of all at once.
+    pub fn piece(&self) -> usize {
+        if is_parquet(&self.path) { GROUP } else { 1 << 16 }
+    }
+
+    /// The next rows, with the same columns as before.
+    pub fn write(&mut self, records: &Records) -> Result<()> {
+        let written = match is_parquet(&self.path) {
+            true => self.write_group(records),
+            false => {
+                let header = if self.is_empty { records.csv_header() } else { String::new() };
+                self.file.file().write_all((header + &records.csv_rows()).as_bytes())
+            }
+        };
+        self.is_empty = false;
+        written.map_err(Error::io(&self.path))
+    }
+
+    fn write_group(&mut self, records: &Records) -> io::Result<()> {
+        let mut columns = records.parquet_columns();
+        if self.parquet.is_none() {
+            self.parquet = Some(ParquetWriter::new(self.file.file().try_clone()?, &columns)?);
+        }
+        self.parquet.as_mut().expect("made above").group(records.len(), &mut columns)
+    }
+
+    /// Completes the file.
+    pub fn finish(self) -> Result<()> {
+        let RecordWriter { path, file, parquet, .. } = self;
+        let ended = parquet.map_or(Ok(()), |writer| writer.finish().map(drop));
+        ended.and_then(|()| file.complete()).map_err(Error::io(&path))
+    }
+}
+
 /// Whether `Records::write` makes a file Parquet, by its name.
 pub fn is_parquet(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_have_the_bytes_of_all_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = |rows: std::ops::Range<usize>| {
+            let names = RecordColumn::from_texts(rows.clone().map(|row| format!("n{},x", row % 7)));
+            let numbers = RecordColumn::Numbers(rows.map(|row| row as f32 / 3.0).collect());
+            Records::default().with("id", names).with("score", numbers)
+        };
+        for name in ["x.csv", "x.parquet"] {
+            let [whole, pieces] = ["whole", "pieces"].map(|part| folder.path().join(format!("{part}-{name}")));
+            let rows = GROUP + 5;
+            records(0..rows).write(&whole).unwrap();
+            let mut writer = RecordWriter::create(&pieces).unwrap();
+            let piece = writer.piece();
+            for first in (0..rows).step_by(piece) {
+                writer.write(&records(first..(first + piece).min(rows))).unwrap();
+                assert!(!pieces.exists(), "complete or not there");
+            }
+            writer.finish().unwrap();
+            assert!(std::fs::read(&whole).unwrap() == std::fs::read(&pieces).unwrap(), "{name}");
+        }
+    }
 }

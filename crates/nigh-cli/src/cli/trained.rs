@@ -76,8 +76,8 @@ pub struct Predict {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Memory to keep to, such as 8GiB: of a model such as smp-linear, scores of pairs and links are computed from panels; what else would
-    /// take more is refused
+    /// Memory to keep to, such as 8GiB: of a model such as smp-linear, answers are computed from panels of columns; what else would take
+    /// more is refused
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Memory>,
 

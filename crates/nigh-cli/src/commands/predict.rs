@@ -1,11 +1,12 @@
 //! `nigh predict`: scores of pairs, links of a node, classes of nodes.
 
-use super::propagate::{shown, working_folder};
+use super::propagate::{peak, shown, working_folder};
 use super::{WrongUsage, check_writable, create_parents, load, print, print_data, print_notes};
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::{Ids, Pairs, read_pairs};
-use nigh::formats::records::{RecordColumn, Records, is_parquet};
+use nigh::formats::records::{RecordColumn, RecordWriter, Records, is_parquet};
+use nigh::formats::text_table::Formulas;
 use nigh::plan::{Workload, too_little, total};
 use nigh::report::aligned_table::AlignedTable;
 use nigh::trained::{Classified, Inference, LabelledNode, Link, StreamedEmbedding};
@@ -38,9 +39,12 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     }
     let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
-    let streams = task.is_about_pairs() && trained.can_embed_within() && dataset.samples.len() == 1;
+    let streams = trained.can_embed_within() && dataset.samples.len() == 1;
     if !streams {
         check_memory(&trained, &dataset, options.memory)?;
+    }
+    if let Some(memory) = options.memory.filter(|_| streams && !task.is_about_pairs()) {
+        return classes_within(&trained, &dataset, options, memory, formulas, quiet);
     }
     let records = match (&options.pairs, &options.node) {
         (None, None) if trained.summary.multi_label => label_sets(&trained, &dataset, quiet)?,
@@ -131,15 +135,28 @@ fn infer<'a>(trained: &'a Trained, dataset: &Dataset, options: &Predict, quiet: 
         }
     };
     if let Some(memory) = options.memory.filter(|_| names.len() == 1 && trained.can_embed_within()) {
-        let mut streamed = trained.embed_within(dataset, memory)?;
-        streamed.progress = shown(format!("propagating over {}", dataset.name), quiet);
-        print_notes(&streamed.notes, quiet);
-        print_notes(&[streamed.estimate().to_string()], quiet);
+        let streamed = streamed(trained, dataset, memory, 0, quiet)?;
         return Ok(Applied::Within(streamed.into(), working_folder(options.out.as_deref())));
     }
     let inference = trained.apply_to_graph(dataset, number)?;
     print_notes(&inference.notes, quiet);
     Ok(Applied::Whole(inference.into()))
+}
+
+/// A model to be applied within a limit, of which so many bytes are used otherwise.
+fn streamed<'a>(
+    trained: &'a Trained,
+    dataset: &Dataset,
+    memory: Memory,
+    reserved: usize,
+    quiet: bool,
+) -> Result<StreamedEmbedding<'a>> {
+    let mut streamed = trained.embed_within(dataset, memory)?;
+    streamed.reserve(reserved)?;
+    streamed.progress = shown(format!("propagating over {}", dataset.name), quiet);
+    print_notes(&streamed.notes, quiet);
+    print_notes(&[streamed.estimate().to_string()], quiet);
+    Ok(streamed)
 }
 
 fn pairs(inference: &Applied<'_>, path: &Path, quiet: bool) -> Result<Records> {
@@ -190,30 +207,123 @@ fn links_table(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> Stri
 }
 
 fn classes(trained: &Trained, dataset: &Dataset, quiet: bool) -> Result<Records> {
-    let class_names = &trained.summary.class_names;
     let (records, answers) =
         answers(trained, dataset, quiet, |inference| inference.classes(), |answer: &Classified| answer.node)?;
-    let labels = answers.iter().map(|answer| &class_names[answer.class as usize]);
+    Ok(with_classes(records, trained, &answers))
+}
+
+fn with_classes(records: Records, trained: &Trained, answers: &[Classified]) -> Records {
+    let labels = answers.iter().map(|answer| &trained.summary.class_names[answer.class as usize]);
     let probabilities = answers.iter().map(|answer| answer.probability).collect();
-    Ok(records
-        .with("label", RecordColumn::from_texts(labels))
-        .with("probability", RecordColumn::Numbers(probabilities)))
+    records.with("label", RecordColumn::from_texts(labels)).with("probability", RecordColumn::Numbers(probabilities))
 }
 
 /// The labels of nodes that may have several, and the probability of each class.
 fn label_sets(trained: &Trained, dataset: &Dataset, quiet: bool) -> Result<Records> {
-    let class_names = &trained.summary.class_names;
     let (records, answers) =
         answers(trained, dataset, quiet, |inference| inference.label_sets(), |answer: &LabelledNode| answer.node)?;
+    Ok(with_label_sets(records, trained, &answers))
+}
+
+fn with_label_sets(records: Records, trained: &Trained, answers: &[LabelledNode]) -> Records {
+    let class_names = &trained.summary.class_names;
     let joined = |answer: &LabelledNode| {
         answer.classes.iter().map(|&class| class_names[class as usize].as_str()).collect::<Vec<_>>().join(";")
     };
     let labels: Vec<String> = answers.iter().map(joined).collect();
     let records = records.with("labels", RecordColumn::from_texts(labels));
-    Ok(class_names.iter().enumerate().fold(records, |records, (class, name)| {
+    class_names.iter().enumerate().fold(records, |records, (class, name)| {
         let of_class = answers.iter().map(|answer| answer.probabilities[class]).collect();
         records.with(format!("probability of {name}"), RecordColumn::Numbers(of_class))
-    }))
+    })
+}
+
+/// Classes of the nodes of one graph, computed within a limit of memory and written some nodes at a time.
+fn classes_within(
+    trained: &Trained,
+    dataset: &Dataset,
+    options: &Predict,
+    memory: Memory,
+    formulas: Formulas,
+    quiet: bool,
+) -> Result<()> {
+    if let Some(path) = &options.out {
+        create_parents(path)?;
+    }
+    let file = options.out.as_deref().map(RecordWriter::create).transpose()?;
+    let mut writer =
+        AnswerWriter { piece: file.as_ref().map_or(1 << 16, RecordWriter::piece), file, first: 0, formulas };
+    let several = trained.summary.multi_label;
+    // An answer, its id and label as texts, and the line or column that is made of them.
+    let of_node = 160 + if several { 24 * trained.summary.class_names.len() } else { 0 };
+    let streamed = streamed(trained, dataset, memory, of_node * writer.piece.min(dataset.num_nodes()), quiet)?;
+    let (ids, folder) = (&streamed.ids, working_folder(options.out.as_deref()));
+    if several {
+        let (mut waiting, records) = (Vec::new(), |records, some: &[_]| with_label_sets(records, trained, some));
+        streamed.for_each_label_sets(&folder, |some| writer.take(ids, &mut waiting, some, records))?;
+        writer.flush(ids, &mut waiting, 1, records)?;
+    } else {
+        let (mut waiting, records) = (Vec::new(), |records, some: &[_]| with_classes(records, trained, some));
+        streamed.for_each_classes(&folder, |some| writer.take(ids, &mut waiting, some, records))?;
+        writer.flush(ids, &mut waiting, 1, records)?;
+    }
+    writer.file.map(RecordWriter::finish).transpose()?;
+    print_notes(&[peak()], quiet);
+    Ok(())
+}
+
+/// Writes answers as they come, to a file or to stdout.
+struct AnswerWriter {
+    file: Option<RecordWriter>,
+    /// Answers that are written at a time.
+    piece: usize,
+    /// The node that comes next.
+    first: usize,
+    formulas: Formulas,
+}
+
+impl AnswerWriter {
+    fn take<A>(
+        &mut self,
+        ids: &Ids,
+        waiting: &mut Vec<A>,
+        some: Vec<A>,
+        records: impl Fn(Records, &[A]) -> Records,
+    ) -> nigh::Result<()> {
+        waiting.extend(some);
+        self.flush(ids, waiting, self.piece, records)
+    }
+
+    /// Writes while so many are waiting.
+    fn flush<A>(
+        &mut self,
+        ids: &Ids,
+        waiting: &mut Vec<A>,
+        least: usize,
+        records: impl Fn(Records, &[A]) -> Records,
+    ) -> nigh::Result<()> {
+        while waiting.len() >= least {
+            let count = self.piece.min(waiting.len());
+            let nodes = self.first..self.first + count;
+            let id = match ids {
+                Ids::Names(names) => RecordColumn::from_texts(nodes.map(|node| &names[node])),
+                _ => RecordColumn::from_integers(nodes.map(|node| ids.integer(node).unwrap_or_default())),
+            };
+            let records = records(Records::default().with("id", id), &waiting[..count]).with_formulas(self.formulas);
+            match &mut self.file {
+                Some(file) => file.write(&records)?,
+                None => {
+                    let header = if self.first == 0 { records.csv_header() } else { String::new() };
+                    let failed = |error: anyhow::Error| error.downcast().unwrap_or_else(std::io::Error::other);
+                    print_data(&(header + &records.csv_rows()))
+                        .map_err(|error| Error::io(Path::new("stdout"))(failed(error)))?;
+                }
+            }
+            self.first += count;
+            waiting.drain(..count);
+        }
+        Ok(())
+    }
 }
 
 /// What is answered for the nodes of all graphs, and columns that name the nodes.

@@ -10,7 +10,7 @@ mod parquet;
 mod source;
 mod unpack;
 
-pub use self::parquet::write::{OutputColumn, ParquetWriter, write_parquet};
+pub use self::parquet::write::{GROUP, OutputColumn, ParquetWriter, write_parquet};
 use self::source::SeekSource;
 use crate::Texts;
 use crate::error::{Error, Parsed, Result};

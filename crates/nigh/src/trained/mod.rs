@@ -1,12 +1,14 @@
 //! A trained model and its use: embed, score, classify, evaluate again. Nothing here changes the model, so one serves many
 //! threads.
 
+mod answers;
 mod card;
 mod embedding;
 mod figures;
 mod folder;
 mod streamed;
 
+pub use answers::{Classified, LabelledNode};
 pub use embedding::Embedding;
 pub use figures::{BaselineSummary, MetricSummary};
 pub use streamed::{Propagations, RowWriter, StreamedEmbedding};
@@ -165,28 +167,6 @@ pub struct SplitMetrics {
     pub same_split: bool,
     /// Whether the figures are held out: not if the model knows some of the nodes from another split.
     pub held_out: bool,
-}
-
-/// A node and its class.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Classified {
-    /// The node.
-    pub node: u32,
-    /// The most likely class.
-    pub class: u32,
-    /// How likely it is.
-    pub probability: f32,
-}
-
-/// A node and its classes, where nodes may have several.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LabelledNode {
-    /// The node.
-    pub node: u32,
-    /// Those that are more likely than not, in ascending order; perhaps none.
-    pub classes: Vec<u32>,
-    /// How likely each class is, those that are not answered too.
-    pub probabilities: Vec<f32>,
 }
 
 /// A possible link of a node.
@@ -605,31 +585,12 @@ impl Inference<'_> {
 
     /// Every class of every node, by a model of nodes with several labels each.
     pub fn label_sets(&self) -> Result<Vec<LabelledNode>> {
-        if !matches!(self.trained.model.shape().answer, Answer::Sets(_)) {
-            return Err(Error::WrongTask { task: self.trained.config.task.name(), wanted: "sets of labels" });
-        }
-        let labelled = |node: usize| {
-            let scores = self.h.row(node);
-            let probabilities = scores.iter().map(|&score| sigmoid::sigmoid(score)).collect();
-            LabelledNode { node: node as u32, classes: sigmoid::answered(scores).collect(), probabilities }
-        };
-        Ok((0..self.h.rows()).map(labelled).collect())
+        self.trained.labelled(0, &self.h)
     }
 
     /// The most likely class of every node, by a model of nodes with one label each.
     pub fn classes(&self) -> Result<Vec<Classified>> {
-        if !matches!(self.trained.model.shape().answer, Answer::Classes(_)) {
-            let is_sets = matches!(self.trained.model.shape().answer, Answer::Sets(_));
-            let wanted = if is_sets { "single class per node" } else { "classes" };
-            return Err(Error::WrongTask { task: self.trained.config.task.name(), wanted });
-        }
-        let mut p = vec![0.0; self.h.cols()];
-        let classified = |node: usize| {
-            softmax::probabilities(self.h.row(node), &mut p);
-            let class = softmax::most_likely(self.h.row(node));
-            Classified { node: node as u32, class, probability: p[class as usize] }
-        };
-        Ok((0..self.h.rows()).map(classified).collect())
+        self.trained.classified(0, &self.h)
     }
 }
 

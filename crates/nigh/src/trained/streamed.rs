@@ -72,9 +72,7 @@ impl RowWriter {
     /// The next rows.
     pub fn rows(&mut self, rows: &Matrix) -> Result<()> {
         assert_eq!(rows.cols(), self.cols, "rows of one width");
-        if let Some(&value) = rows.data().iter().find(|value| !value.is_finite()) {
-            return Err(Error::NonFinite { what: "a representation", value });
-        }
+        check_finite(rows)?;
         match &mut self.out {
             RowFile::Npy(file) => {
                 file.file().write_all(bytes_of(rows.data())).map_err(Error::io(&self.path))?;
@@ -161,7 +159,7 @@ fn columns<'a>(
 /// A model and a graph beyond memory, of whose nodes it computes the representations.
 #[derive(Debug)]
 pub struct StreamedEmbedding<'a> {
-    trained: &'a Trained,
+    pub(super) trained: &'a Trained,
     signal: Propagation,
     /// The features, if they are a branch as well.
     features: Option<Propagation>,
@@ -232,6 +230,19 @@ impl StreamedEmbedding<'_> {
     /// What it takes, and how it is done.
     pub fn estimate(&self) -> &PropagationEstimate {
         &self.estimate
+    }
+
+    /// Leaves so many bytes of the limit to the caller: what is kept beside the panels.
+    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
+        self.estimate = self.estimate_beside(bytes, self.workload.remedy())?;
+        Ok(())
+    }
+
+    fn estimate_beside(&self, reserved: usize, remedy: &str) -> Result<PropagationEstimate> {
+        let left = Memory::new(self.memory.bytes().saturating_sub(reserved));
+        self.workload
+            .propagation(Some(left))
+            .map_err(|least| too_little(self.memory, Memory::new(least.bytes() + reserved), remedy))
     }
 
     /// The number of columns of `H`.
@@ -306,10 +317,7 @@ impl StreamedEmbedding<'_> {
     fn rows_of(&self, nodes: &[u32], num_pairs: usize, folder: &Path) -> Result<Matrix> {
         let columns = 2 * (self.workload.signal_dim + self.workload.feature_columns) + 3 * self.cols();
         let reserved = 24 * num_pairs + 4 * nodes.len() * columns;
-        let left = Memory::new(self.memory.bytes().saturating_sub(reserved));
-        let plan = self.workload.propagation(Some(left)).map_err(|least| {
-            too_little(self.memory, Memory::new(least.bytes() + reserved), "fewer pairs have fewer rows")
-        })?;
+        let plan = self.estimate_beside(reserved, "fewer pairs have fewer rows")?;
         let plan = PanelPlan { progress: self.progress.clone(), ..plan.plan(folder) };
         let [signal] = self.signal.rows_of(&plan, [nodes])?;
         let features = self.features.as_ref().map(|features| features.rows_of(&plan, [nodes])).transpose()?;
@@ -352,8 +360,12 @@ pub(super) fn best(links: &mut Vec<Link>, top: usize) {
 
 /// Vectors that can be compared.
 pub(super) fn finite(h: Matrix) -> Result<Matrix> {
+    check_finite(&h).map(|()| h)
+}
+
+pub(super) fn check_finite(h: &Matrix) -> Result<()> {
     match h.data().iter().find(|value| !value.is_finite()) {
-        None => Ok(h),
+        None => Ok(()),
         Some(&value) => Err(Error::NonFinite { what: "a representation", value }),
     }
 }

@@ -16,8 +16,8 @@ pub enum OutputColumn<'a> {
     Bools(Box<dyn Iterator<Item = bool> + 'a>),
 }
 
-/// Readers work on groups in parallel, and keep a page in memory.
-const GROUP: usize = 1 << 20;
+/// Rows of a group. Readers work on groups in parallel, and keep a page in memory.
+pub const GROUP: usize = 1 << 20;
 const PAGE: usize = 1 << 17;
 /// A page of long texts ends earlier.
 const PAGE_BYTES: usize = 1 << 20;
