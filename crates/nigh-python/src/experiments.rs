@@ -2,6 +2,7 @@
 
 use crate::errors::{exception, input_error};
 use crate::graph::Graph;
+use crate::memory::limit;
 use crate::settings::config;
 use crate::work;
 use nigh::Dataset;
@@ -143,12 +144,17 @@ pub fn certify(
     pairs: usize,
     seed: u64,
     threads: Option<usize>,
+    memory: Option<&str>,
 ) -> PyResult<String> {
+    let memory = limit(py, memory)?;
     let signal = signal.parse().map_err(|error| exception(py, error))?;
     let certification = Certification { epsilon, delta, hops, signal, signal_dim, pairs, seed };
     let [sample] = &graph.dataset.samples[..] else {
         return Err(input_error(py, "Theorem 2 is about one graph"));
     };
-    let graph = sample.graph.clone();
-    work::run_silently(py, threads, move || Ok(json!(certification.run(&graph, |_, _| {})?).to_string()))
+    let (graph, id_bytes) = (sample.graph.clone(), sample.ids.num_bytes());
+    work::run_silently(py, threads, move || {
+        let plan = certification.plan(&graph, id_bytes, memory)?;
+        Ok(json!(certification.run(&graph, &plan, |_, _| {})?).to_string())
+    })
 }

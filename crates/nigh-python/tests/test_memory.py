@@ -75,3 +75,13 @@ def test_vectors_written_within_a_limit_are_those_of_embed(graph_file: Path, tmp
     with pytest.raises(nigh.InputError, match="at least"):
         model.embed_to(tmp_path / "y.npy", memory="1MiB")
     assert not (tmp_path / "y.npy").exists()
+
+
+def test_a_certificate_within_a_limit_is_that_without(graph_file: Path) -> None:
+    asked: dict[str, Any] = {"signal_dim": 40, "pairs": 50}
+    expected = nigh.certify(str(graph_file), **asked)
+    assert expected["num_pairs"] == 50 and expected["max_row_norm_is_exact"]
+    for memory in ("1GiB", 1 << 30):
+        assert nigh.certify(str(graph_file), memory=memory, **asked) == expected
+    with pytest.raises(nigh.InputError, match="this run takes .* at least"):
+        nigh.certify(str(graph_file), memory=1 << 20, **asked)

@@ -1,14 +1,20 @@
 //! Walk proximity estimated from the stochastic matrix, `S_ij ≈ <Ẽ_i, Ẽ_j>`: what Theorem 2 promises, and what is measured.
 
-use super::Signal;
 use crate::error::{Error, Result};
-use crate::graph::proximity::{WalkRow, max_row_norm};
-use crate::graph::{Graph, Operator};
+use crate::graph::proximity::Walks;
+use crate::graph::{Graph, Operator, RowLookup};
+use crate::linalg::Storage;
+use crate::memory::Memory;
+use crate::panels::{PanelPlan, PanelSource, Propagation};
+use crate::plan::{PropagationEstimate, Workload, too_little};
 use crate::seeds::{Purpose, Rng, Seeds};
-use crate::threads;
+use crate::source::Signal;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The error of an estimated proximity that is usually asked for.
@@ -46,7 +52,8 @@ pub fn certified_error(max_norm: f64, dim: usize, delta: f64) -> Option<f64> {
 /// estimate would look good on them.
 pub fn sample_pairs(graph: &Graph, hops: usize, count: usize, seed: u64) -> Vec<[u32; 2]> {
     let mut rng = Seeds::new(seed).rng(Purpose::Certify, &[]);
-    let step = |at: u32, rng: &mut Rng| match graph.neighbours(at as usize) {
+    let rows = RowLookup::new(graph);
+    let step = |at: u32, rng: &mut Rng| match rows.neighbours(at as usize) {
         [] => at,
         neighbours => neighbours[rng.below(neighbours.len())],
     };
@@ -76,40 +83,8 @@ impl MeasuredPair {
     }
 }
 
-/// Columns of `E` that are measured at a time.
-pub const COLUMNS: usize = 64;
-
-/// Compares exact and estimated proximity. `E` is drawn and propagated a few columns at a time, so that any width fits
-/// into memory; `progress` is called with the number of columns done.
-pub fn measure(
-    operator: &Operator,
-    hops: usize,
-    signal: Signal,
-    dim: usize,
-    pairs: &[[u32; 2]],
-    seed: u64,
-    mut progress: impl FnMut(usize),
-) -> Vec<MeasuredPair> {
-    let stream = Seeds::new(seed).stream(Purpose::Signal, &[0]);
-    let nodes: Vec<u32> = (0..operator.graph().num_nodes() as u32).collect();
-    let mut estimates = vec![0f64; pairs.len()];
-    for first in (0..dim).step_by(COLUMNS) {
-        let columns = first..dim.min(first + COLUMNS);
-        let end = columns.end;
-        let e = operator.propagate(signal.matrix(stream, &nodes, columns, 1.0), hops);
-        estimates.par_iter_mut().zip(pairs).for_each(|(estimate, &[i, j])| {
-            let products = e.row(i as usize).iter().zip(e.row(j as usize));
-            *estimate += products.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() / dim as f64;
-        });
-        progress(end);
-    }
-    let exact = |&[i, j]: &[u32; 2]| {
-        threads::check();
-        WalkRow::of(operator, i, hops).dot(&WalkRow::of(operator, j, hops))
-    };
-    let measured = |(pair, estimate): (&[u32; 2], f64)| MeasuredPair { pair: *pair, exact: exact(pair), estimate };
-    pairs.par_iter().zip(estimates).map(measured).collect()
-}
+/// Columns of `E` whose products are summed at a time.
+const COLUMNS: usize = 64;
 
 /// The share of pairs whose error is below `epsilon`.
 pub fn share_within(measured: &[MeasuredPair], epsilon: f64) -> f64 {
@@ -151,8 +126,10 @@ pub struct Certificate {
     pub epsilon: f64,
     /// The probability of a larger one.
     pub delta: f64,
-    /// The largest norm of a row of `Ã^K`.
+    /// The largest norm of a row of `Ã^K`, or what no row exceeds with a probability of 0.999.
     pub max_row_norm: f64,
+    /// Whether it is the largest norm itself. In large graphs that would take rows of all nodes.
+    pub max_row_norm_is_exact: bool,
     /// The width that the theorem requires.
     pub sufficient_width: f64,
     /// The distribution of `E`.
@@ -193,17 +170,133 @@ impl Certification {
         }
     }
 
+    /// How it is done within a limit of memory, beside so many bytes of names.
+    pub fn plan(&self, graph: &Graph, id_bytes: usize, memory: Option<Memory>) -> Result<CertificationPlan> {
+        self.check()?;
+        // Entries of rows before the last step, which comes in pieces.
+        let longest = match self.hops {
+            1 => 1,
+            2 => 1 + graph.max_degree(),
+            _ => graph.num_nodes(),
+        };
+        // Two rows of a pair, and the one before the second.
+        let (pair_bytes, bound_bytes) = (3 * 12 * longest, 16 * graph.num_nodes());
+        let columns = self.signal_dim.unwrap_or(COLUMNS).min(COLUMNS);
+        let workload = Workload { id_bytes, ..Workload::of_graph(graph, columns, self.hops) };
+        let estimate = workload.certification(self.pairs, pair_bytes.max(bound_bytes), memory);
+        let remedy = match graph.is_mapped() {
+            true => "fewer pairs have fewer rows",
+            false => "a graph file lets edges stay on disk, and fewer pairs have fewer rows",
+        };
+        let estimate = estimate.map_err(|least| too_little(memory.unwrap_or(least), least, remedy))?;
+        // Where panels have been, there is room for rows.
+        let rows_at_a_time = (estimate.panel_bytes() / pair_bytes).max(1);
+        Ok(CertificationPlan { estimate, rows_at_a_time })
+    }
+
+    /// `max_i |a_i|`: exactly where that takes few rows, from `E` where not.
+    fn max_row_norm(&self, operator: &Operator, plan: &CertificationPlan) -> RowNorm {
+        /// Messages that take some seconds.
+        const MESSAGES: u64 = 1 << 28;
+        let walks = Walks::new(operator).at_a_time(plan.rows_at_a_time);
+        match walks.max_row_norm(self.hops, MESSAGES) {
+            Some(norm) => RowNorm { norm, is_exact: true },
+            None => RowNorm { norm: self.bounded_row_norm(operator, &walks, plan), is_exact: false },
+        }
+    }
+
+    /// A norm that no row of `Ã^K` exceeds with a probability of 0.999.
+    ///
+    /// `d` columns of Gaussian `E` estimate `|a_i|²` as `|a_i|² χ²_d / d`. Rows with the largest estimates are computed exactly; the
+    /// others are bounded by the largest estimate among them and by how far the smallest of all estimates may fall short.
+    fn bounded_row_norm(&self, operator: &Operator, walks: &Walks<'_>, plan: &CertificationPlan) -> f64 {
+        const COLUMNS: usize = 256;
+        const EXACT: usize = 256;
+        const FAILS: f64 = 0.001;
+        let n = operator.graph().num_nodes();
+        let stream = Seeds::new(self.seed).stream(Purpose::Certify, &[1]);
+        let source = PanelSource::Signal { signal: Signal::Gaussian, stream, dim: COLUMNS, factor: 1.0 };
+        let (operator, hops, storage) = (operator.clone(), self.hops, Storage::Single);
+        let propagation = Propagation { operator, hops, storage, source, addresses: None };
+        // Column after column, so that panels of any width give the same sums.
+        let mut squares = vec![0f64; n];
+        propagation.each_panel(&plan.panels(), 0..COLUMNS, &mut Default::default(), |_, first, rows| {
+            let sums =
+                squares[first..first + rows.rows()].par_iter_mut().zip(rows.data().par_chunks_exact(rows.cols()));
+            sums.for_each(|(sum, row)| row.iter().for_each(|&x| *sum += f64::from(x) * f64::from(x)));
+        });
+        let mut largest: BinaryHeap<Reverse<(u64, Reverse<u32>)>> = BinaryHeap::with_capacity(EXACT + 2);
+        for (node, sum) in (0..).zip(&squares) {
+            // Bits of positive numbers are in their order.
+            let estimate = Reverse((sum.to_bits(), Reverse(node)));
+            if largest.len() <= EXACT || largest.peek().is_some_and(|least| estimate < *least) {
+                largest.push(estimate);
+            }
+            if largest.len() > EXACT + 1 {
+                largest.pop();
+            }
+        }
+        let rest = largest.pop().filter(|_| largest.len() == EXACT);
+        let bound = rest.map_or(0.0, |Reverse((bits, _))| {
+            (f64::from_bits(bits) / COLUMNS as f64 / (1.0 - shortfall(COLUMNS, FAILS / n as f64))).sqrt()
+        });
+        let nodes: Vec<u32> = largest.into_iter().map(|Reverse((_, Reverse(node)))| node).collect();
+        walks.norms(&nodes, self.hops).into_iter().fold(bound, f64::max)
+    }
+
+    /// Compares exact and estimated proximity at a width. `E` is drawn and propagated some columns at a time, so that any width fits
+    /// into memory; `progress` is called with the number of columns done.
+    pub fn measure(
+        &self,
+        operator: &Operator,
+        dim: usize,
+        pairs: &[[u32; 2]],
+        plan: &CertificationPlan,
+        mut progress: impl FnMut(usize),
+    ) -> Vec<MeasuredPair> {
+        let Certification { hops, signal, seed, .. } = *self;
+        let stream = Seeds::new(seed).stream(Purpose::Signal, &[0]);
+        let source = PanelSource::Signal { signal, stream, dim, factor: 1.0 };
+        let storage = Storage::Single;
+        let propagation = Propagation { operator: operator.clone(), hops, storage, source, addresses: None };
+        let mut nodes: Vec<u32> = pairs.as_flattened().to_vec();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let place = |node: u32| nodes.binary_search(&node).expect("an end of a pair");
+        let places: Vec<[usize; 2]> = pairs.iter().map(|pair| pair.map(place)).collect();
+        let mut estimates = vec![0f64; pairs.len()];
+        let (panels, mut buffers) = (plan.panels(), Default::default());
+        for first in (0..dim).step_by(COLUMNS) {
+            let columns = first..dim.min(first + COLUMNS);
+            let e = propagation.columns_of_rows(&panels, columns.clone(), &nodes, &mut buffers);
+            estimates.par_iter_mut().zip(&places).for_each(|(estimate, &[i, j])| {
+                let products = e.row(i).iter().zip(e.row(j));
+                *estimate += products.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() / dim as f64;
+            });
+            progress(columns.end);
+        }
+        drop(buffers);
+        let exact = Walks::new(operator).at_a_time(plan.rows_at_a_time).proximities(pairs, hops);
+        let measured = |((&pair, exact), estimate)| MeasuredPair { pair, exact, estimate };
+        pairs.iter().zip(exact).zip(estimates).map(measured).collect()
+    }
+
     /// The width that the theorem requires on a graph, and the error measured there. `progress` is called with the number of
     /// columns of `E` that are done and with their number.
-    pub fn run(&self, graph: &Arc<Graph>, mut progress: impl FnMut(usize, usize)) -> Result<Certificate> {
+    pub fn run(
+        &self,
+        graph: &Arc<Graph>,
+        plan: &CertificationPlan,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Certificate> {
         self.check()?;
         let Certification { epsilon, delta, hops, signal, pairs, seed, .. } = *self;
         let operator = Operator::symmetric(graph.clone());
-        let max_norm = max_row_norm(&operator, hops);
+        let RowNorm { norm: max_norm, is_exact } = self.max_row_norm(&operator, plan);
         let sufficient = sufficient_width(max_norm, epsilon, delta).ceil();
         let dim = self.signal_dim.unwrap_or_else(|| sufficient.min(Self::MAX_DEFAULT_WIDTH) as usize);
         let sample = sample_pairs(graph, hops, pairs, seed);
-        let measured = measure(&operator, hops, signal, dim, &sample, seed, |done| progress(done, dim));
+        let measured = self.measure(&operator, dim, &sample, plan, |done| progress(done, dim));
         let mut errors: Vec<f64> = measured.iter().map(MeasuredPair::error).collect();
         errors.sort_by(f64::total_cmp);
         Ok(Certificate {
@@ -211,6 +304,7 @@ impl Certification {
             epsilon,
             delta,
             max_row_norm: max_norm,
+            max_row_norm_is_exact: is_exact,
             sufficient_width: sufficient,
             signal,
             signal_dim: dim,
@@ -220,6 +314,40 @@ impl Certification {
             max_error: errors[errors.len() - 1],
             share_within_epsilon: share_within(&measured, epsilon),
         })
+    }
+}
+
+/// `max_i |a_i|`, or a bound of it.
+struct RowNorm {
+    norm: f64,
+    is_exact: bool,
+}
+
+/// The share by which `χ²_d / d` falls short of one with at most this probability: Chernoff's bound
+/// `P(χ²_d / d <= 1 - s) <= exp(d (s + ln(1 - s)) / 2)`.
+fn shortfall(dim: usize, probability: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let s = 0.5 * (low + high);
+        let is_likelier = 0.5 * dim as f64 * (s + (1.0f64 - s).ln()) > probability.ln();
+        (low, high) = if is_likelier { (s, high) } else { (low, s) };
+    }
+    high
+}
+
+/// How a certification keeps to its memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificationPlan {
+    /// What it takes, and how `Ã^K E` is computed.
+    pub estimate: PropagationEstimate,
+    /// Exact rows that are expanded in parallel at most.
+    pub rows_at_a_time: usize,
+}
+
+impl CertificationPlan {
+    /// Rows of the pairs alone are kept, so that nothing waits in a folder.
+    fn panels(&self) -> PanelPlan {
+        self.estimate.plan(Path::new(""))
     }
 }
 
@@ -261,10 +389,14 @@ impl WidthCheck {
         if hops > WidthCheck::MOST_HOPS {
             return None;
         }
-        let norms = operators.iter().map(|operator| (max_row_norm(operator, hops), operator));
+        let certification = Certification { hops, signal, seed, ..Certification::default() };
+        let plan = |operator: &Operator| certification.plan(operator.graph(), 0, None).expect("no limit of memory");
+        let norms =
+            operators.iter().map(|operator| (certification.max_row_norm(operator, &plan(operator)).norm, operator));
         let (max_norm, operator) = norms.max_by(|a, b| a.0.total_cmp(&b.0))?;
         let pairs = sample_pairs(operator.graph(), hops, WidthCheck::PAIRS, seed);
-        let measured = measure(operator, hops, signal, signal_dim, &pairs, seed, |_| {});
+        let plan = plan(operator);
+        let measured = certification.measure(operator, signal_dim, &pairs, &plan, |_| {});
         Some(WidthCheck {
             hops,
             epsilon: USUAL_EPSILON,
@@ -328,13 +460,40 @@ mod tests {
         let path = Operator::symmetric(Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap().0.into());
         let grid = Operator::symmetric(crate::dataset::generate::grid(8, 8).into());
         let of = |dim| WidthCheck::of(&[grid.clone(), path.clone()], 2, Signal::Gaussian, dim, 1).unwrap();
+        let norm = |operator: &Operator| Walks::new(operator).max_row_norm(2, u64::MAX).unwrap();
         let narrow = of(4);
-        let expected = sufficient_width(max_row_norm(&path, 2), 0.1, 0.05).ceil();
+        let expected = sufficient_width(norm(&path), 0.1, 0.05).ceil();
         assert_eq!((narrow.sufficient_width, narrow.num_pairs), (expected, WidthCheck::PAIRS));
-        assert!(expected > sufficient_width(max_row_norm(&grid, 2), 0.1, 0.05));
+        assert!(expected > sufficient_width(norm(&grid), 0.1, 0.05));
         assert!(!narrow.is_enough() && narrow.to_string().contains("4 are in use, which is too narrow"), "{narrow}");
         assert!(of(500).to_string().contains("500 are in use, and suffice here: "), "{}", of(500));
         assert!(of(5000).to_string().ends_with("5000 are in use, so the guarantee holds."), "{}", of(5000));
         assert_eq!(WidthCheck::of(&[grid], 5, Signal::Gaussian, 4, 1), None);
+    }
+
+    #[test]
+    fn a_bound_from_the_signal_holds_for_every_row_and_is_the_same_in_panels() {
+        let graph = crate::dataset::generate::power_law(&crate::dataset::generate::PowerLaw::new(3_000, 30_000), 3);
+        let graph: Arc<Graph> = graph.unwrap().graph.into();
+        let operator = Operator::symmetric(graph.clone());
+        let walks = Walks::new(&operator);
+        let exact = walks.max_row_norm(2, u64::MAX).unwrap();
+        for seed in 1..4 {
+            let certification = Certification { seed, ..Certification::default() };
+            let mut plan = certification.plan(&graph, 0, None).unwrap();
+            let bound = certification.bounded_row_norm(&operator, &walks, &plan);
+            assert!(exact <= bound && bound < 2.0 * exact, "{bound} for {exact}");
+            plan.estimate.panel_width = 8;
+            assert_eq!(certification.bounded_row_norm(&operator, &walks, &plan), bound);
+        }
+    }
+
+    #[test]
+    fn the_shortfall_is_that_of_the_chernoff_bound() {
+        for (dim, probability) in [(256, 1e-11), (64, 1e-3)] {
+            let s = shortfall(dim, probability);
+            assert!(((dim as f64 / 2.0 * (s + (1.0 - s).ln())).exp() / probability - 1.0).abs() < 1e-6);
+        }
+        assert!(shortfall(1024, 1e-9) < shortfall(256, 1e-9));
     }
 }

@@ -37,11 +37,12 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < tape < ops < dataset < encoder < model < task < train < trained < sampled < shards < training < experiment < report < tune
+//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < estimate < tape < ops < dataset < encoder < model < task < train < trained < sampled < shards < training < experiment < report < tune
 
 pub mod dataset;
 pub mod display;
 pub mod encoder;
+pub mod estimate;
 pub mod experiment;
 pub mod graph;
 pub mod metric;
@@ -85,7 +86,7 @@ pub use model::Model;
 pub use model::{Decoder, View};
 pub use names::Auto;
 pub use seeds::{Purpose, Seeds};
-pub use source::{Node2Vec, Proximities, Reconstruction, Refresh, Signal, SignalScale, Source, estimate};
+pub use source::{Node2Vec, Proximities, Reconstruction, Refresh, Signal, SignalScale, Source};
 pub use task::{Split, Task};
 pub use train::{Beside, Checkpoint, Config, Connected, Observer, Protocol, Resolved, Run, Silent};
 pub use trained::Trained;

@@ -95,6 +95,7 @@ pub struct PropagationEstimate {
     pub disk: Vec<PartSize>,
 }
 
+const PANELS: &str = "panels of Ã^K E";
 /// The program and its threads, and blocks of rows on their way.
 const BUFFERS: usize = 160 << 20;
 /// Edges of a graph file that are in use at a time.
@@ -180,7 +181,7 @@ impl Workload {
         let mut memory = vec![
             part("edges (CSR)", edges),
             part("operator", 4 * self.num_nodes),
-            part("panels of Ã^K E", self.panel_bytes(panel_width)),
+            part(PANELS, self.panel_bytes(panel_width)),
             part("features", self.feature_bytes),
             part("ids", self.id_bytes),
             part("buffers", BUFFERS),
@@ -228,7 +229,7 @@ impl Workload {
         let gathering = vec![
             part("edges (CSR)", held + edges),
             part("operator", operator),
-            part("panels of Ã^K E", self.panel_bytes(panel_width)),
+            part(PANELS, self.panel_bytes(panel_width)),
             part("pairs", 8 * pairs + 4 * nodes),
             part("gathered rows", rows),
         ];
@@ -250,6 +251,31 @@ impl Workload {
         ];
         disk.retain(|part| part.bytes > 0);
         PropagationEstimate { way, panel_width, memory, disk }
+    }
+
+    /// How Theorem 2 is measured on so many pairs within this memory, or the least that would be enough. Norms of rows, panels, and
+    /// exact rows follow each other; `rows` is what one of the first or the last takes at least.
+    pub fn certification(
+        &self,
+        pairs: usize,
+        rows: usize,
+        memory: Option<Memory>,
+    ) -> std::result::Result<PropagationEstimate, Memory> {
+        let ends = self.num_nodes.min(2 * pairs);
+        self.first_within(memory, |way, width| {
+            let mut estimate = self.estimate(way, width);
+            for part in &mut estimate.memory {
+                if part.part == PANELS {
+                    part.bytes = part.bytes.max(rows);
+                }
+            }
+            let bytes = 64 * pairs + 4 * ends * (1 + self.signal_dim);
+            estimate.memory.push(PartSize { part: "pairs", bytes });
+            estimate.memory.push(PartSize { part: "norms of rows", bytes: 8 * self.num_nodes });
+            // Nothing waits: rows of the pairs alone are kept.
+            estimate.disk.clear();
+            estimate
+        })
     }
 
     /// What the use of a model on all nodes at once takes.
@@ -307,6 +333,11 @@ impl PropagationEstimate {
     /// In memory altogether.
     pub fn total(&self) -> usize {
         total(&self.memory)
+    }
+
+    /// What panels take of it.
+    pub(crate) fn panel_bytes(&self) -> usize {
+        self.memory.iter().filter(|part| part.part == PANELS).map(|part| part.bytes).sum()
     }
 
     /// As the propagation takes it; panels wait in `folder`.

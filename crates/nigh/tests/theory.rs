@@ -3,8 +3,8 @@
 use nigh::dataset::generate;
 use nigh::encoder::Gin;
 use nigh::encoder::Layers;
-use nigh::estimate::{measure, sample_pairs, sufficient_width};
-use nigh::graph::proximity::max_row_norm;
+use nigh::estimate::{Certification, MeasuredPair, sample_pairs, sufficient_width};
+use nigh::graph::proximity::Walks;
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::{Architecture, Shape};
 use nigh::{Features, Graph, Matrix, Model, Operator, Seeds, Signal, View};
@@ -48,7 +48,7 @@ fn an_equivariant_model_takes_a_neighbour_for_its_copy_in_another_component() {
     }
     // The proximities themselves differ, and the stochastic representation estimates both.
     let pairs: Vec<[u32; 2]> = graph.edges().flat_map(|[i, j]| [[i, j], [i, j + n as u32]]).collect();
-    let measured = measure(&e, 2, Signal::Gaussian, 4096, &pairs, 1, |_| {});
+    let measured = measure(&e, Signal::Gaussian, 4096, &pairs, 1);
     for pair in measured.chunks(2) {
         assert!(pair[0].exact > 0.0 && pair[1].exact == 0.0);
         assert!(pair[0].estimate > pair[1].estimate, "{pair:?}");
@@ -62,17 +62,17 @@ fn the_error_of_the_estimate_falls_as_d_grows_and_stays_within_the_bound() {
     let operator = Operator::symmetric(graph.clone());
     let pairs = sample_pairs(&graph, 2, 2000, 5);
     let (epsilon, delta) = (0.05, 0.05);
-    let max_norm = max_row_norm(&operator, 2);
+    let max_norm = Walks::new(&operator).max_row_norm(2, u64::MAX).unwrap();
     let enough = sufficient_width(max_norm, epsilon, delta).ceil() as usize;
     for &signal in Signal::ALL {
         let mean_error = |d: usize| {
-            let errors = measure(&operator, 2, signal, d, &pairs, 7, |_| {});
+            let errors = measure(&operator, signal, d, &pairs, 7);
             errors.iter().map(|pair| pair.error()).sum::<f64>() / errors.len() as f64
         };
         // Sixteen times the width, a quarter of the error.
         let (narrow, wide) = (mean_error(32), mean_error(512));
         assert!((narrow / wide - 4.0).abs() < 1.0, "{signal}: {narrow} at 32, {wide} at 512");
-        let measured = measure(&operator, 2, signal, enough, &pairs, 8, |_| {});
+        let measured = measure(&operator, signal, enough, &pairs, 8);
         let within = measured.iter().filter(|pair| pair.error() < epsilon).count() as f64 / 2000.0;
         assert!(within > 1.0 - delta, "{signal}: {within} within {epsilon} at d = {enough}");
     }
@@ -87,7 +87,7 @@ fn the_stochastic_representation_of_the_model_is_the_estimate_of_the_theorem() {
     let identity = row("smp-identity");
     let h = Model::build(identity, shape, Seeds::new(3)).unwrap().represent(&view, 0);
     let pairs: Vec<[u32; 2]> = graph.edges().collect();
-    for pair in measure(&Operator::symmetric(graph), 2, Signal::Gaussian, 2048, &pairs, 3, |_| {}) {
+    for pair in measure(&Operator::symmetric(graph), Signal::Gaussian, 2048, &pairs, 3) {
         // The signal stands behind the features.
         let signal = |node: u32| &h.row(node as usize)[shape.width..];
         let estimate = dot(signal(pair.pair[0]), signal(pair.pair[1]));
@@ -175,4 +175,10 @@ fn two_copies(graph: &Graph) -> View {
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn measure(operator: &Operator, signal: Signal, dim: usize, pairs: &[[u32; 2]], seed: u64) -> Vec<MeasuredPair> {
+    let certification = Certification { hops: 2, signal, seed, ..Certification::default() };
+    let plan = certification.plan(operator.graph(), 0, None).unwrap();
+    certification.measure(operator, dim, pairs, &plan, |_| {})
 }

@@ -186,7 +186,7 @@ pub struct Certify {
     #[arg(long, value_name = "SIGNAL", default_value = "gaussian")]
     pub signal: Signal,
 
-    /// Memory to keep to, such as 8GiB; what would take more is refused
+    /// Memory to keep to, such as 8GiB: in memory, in panels of columns, or out of core from a graph file
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Memory>,
 

@@ -1,13 +1,13 @@
 //! `nigh certify`: the bound of Theorem 2 on a graph, and the error measured there.
 
-use super::{load, print, print_json};
+use super::propagate::peak;
+use super::{load, print, print_json, print_notes};
 use crate::cli::Certify;
 use crate::progress;
 use anyhow::Result;
-use nigh::estimate::{self, Certificate, Certification};
-use nigh::plan::{Workload, too_little, total};
+use nigh::Error;
+use nigh::estimate::{Certificate, Certification};
 use nigh::report::aligned_table::AlignedTable;
-use nigh::{Error, Memory};
 use serde_json::json;
 
 pub fn run(options: &Certify, quiet: bool) -> Result<()> {
@@ -20,22 +20,15 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
         return Err(Error::SeveralGraphs { count }.into());
     };
     let graph = &sample.graph;
-    if let Some(memory) = options.memory {
-        // Columns are measured some at a time.
-        let workload = Workload::of_graph(graph, estimate::COLUMNS, hops);
-        let needed = total(&Workload { id_bytes: sample.ids.num_bytes(), ..workload }.inference());
-        if needed > memory.bytes() {
-            let remedy = "exact proximities take rows of Ã^K as long as neighbourhoods of K hops, which panels do not divide; a \
-                          sample of the edges would do";
-            return Err(too_little(memory, Memory::new(needed), remedy).into());
-        }
-    }
+    let plan = certification.plan(graph, sample.ids.num_bytes(), options.memory)?;
+    print_notes(&[plan.estimate.to_string()], quiet || options.memory.is_none());
     let bar = progress::bar(0, quiet).with_prefix("columns of E");
-    let certificate = certification.run(graph, |done, columns| {
+    let certificate = certification.run(graph, &plan, |done, columns| {
         bar.set_length(columns as u64);
         bar.set_position(done as u64);
     })?;
     bar.finish_and_clear();
+    print_notes(&[peak()], quiet || options.memory.is_none());
     if options.json {
         let mut shown = json!(certificate);
         shown["dataset"] = json!(dataset.name);
@@ -56,9 +49,10 @@ pub fn run(options: &Certify, quiet: bool) -> Result<()> {
         }
         (_, false) => "This width is not sufficient on this graph.".to_string(),
     };
+    let exactness = if certificate.max_row_norm_is_exact { "" } else { " at most, with probability 0.999" };
     print(&format!(
         "{}: {} nodes, {} edges, K = {hops}\n\n\
-         max |row of Ã^{hops}|        {:.4}\n\
+         max |row of Ã^{hops}|        {:.4}{exactness}\n\
          Theorem 2 requires d >= {sufficient:.0}   (epsilon = {epsilon}, delta = {delta})\n\n\
          Measured with a {signal} E against the exact proximity of {} pairs at most {} hops apart:\n\n\
          {table}\n{verdict}\n",

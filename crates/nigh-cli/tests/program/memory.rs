@@ -92,6 +92,58 @@ fn a_training_on_sampled_pairs_keeps_to_its_memory_and_learns_the_same() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_certificate_is_the_same_on_every_plan_and_keeps_to_its_memory() {
+    let folder = TestFolder::new();
+    folder.nigh("data convert ppa-sized -q --out graph.nigh").ok();
+    let certify = "certify graph.nigh --signal-dim 48 --pairs 40 --json";
+    let mut expected = None;
+    for (limit, way) in [
+        (760_000_000.0, "in memory, 48 columns"),
+        (590_000_000.0, "in panels of columns, edges in memory, 32 columns"),
+        (270_000_000.0, "out of core"),
+    ] {
+        let answer = folder.nigh(&format!("{certify} --memory {limit}"));
+        assert!(answer.code == Some(0) && answer.stderr.contains(way), "{limit}: {}", answer.stderr);
+        let peak = peak(&answer.stderr);
+        assert!(peak <= 1.1 * limit, "{way}: {peak} of {limit}");
+        let found = answer.json();
+        assert!(found["num_pairs"] == 40 && found["signal_dim"] == 48 && found["mean_error"].as_f64().unwrap() > 0.0);
+        assert_eq!(*expected.get_or_insert_with(|| found.clone()), found, "{way}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path(".")).unwrap().count(), 1, "nothing but the graph file stays");
+    folder.refuses(&format!("{certify} --memory 100MiB"), 2, &["`memory` is 100 MiB", "at least", "fewer pairs"]);
+}
+
+#[test]
+fn classes_within_a_limit_are_those_without() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+    folder.nigh("data convert edges.txt -q --out graph.nigh").ok();
+    let several = graphs::labels() + "ada3,team-bob\nbob3,team-ada\n";
+    for labels in [graphs::labels(), several] {
+        folder.write("labels.csv", labels);
+        let settings = "--labels labels.csv --task node-classification --model smp-linear --split random";
+        folder.nigh(&format!("train edges.txt {settings} {TRAIN}")).ok();
+        let expected = folder.nigh("predict model edges.txt -q").ok();
+        assert_eq!(expected.lines().count(), 33, "{expected}");
+        folder.nigh("predict model edges.txt -q --out a.parquet").ok();
+        for graph in ["edges.txt", "graph.nigh"] {
+            let found = folder.nigh(&format!("predict model {graph} --memory 1GiB"));
+            assert!(found.stderr.contains("columns at a time") && found.stderr.contains("peak memory"));
+            assert_eq!(found.ok(), expected, "{graph}");
+            folder.nigh(&format!("predict model {graph} -q --memory 1GiB --out b.csv")).ok();
+            assert_eq!(folder.text("b.csv"), expected, "{graph}");
+            folder.nigh(&format!("predict model {graph} -q --memory 1GiB --out b.parquet")).ok();
+            assert_eq!(folder.read("b.parquet"), folder.read("a.parquet"), "{graph}");
+        }
+        std::fs::remove_file(folder.path("b.csv")).unwrap();
+        folder.refuses("predict model edges.txt --memory 1MiB --out b.csv", 2, &["this run takes"]);
+        assert!(!folder.path("b.csv").exists());
+        std::fs::remove_dir_all(folder.path("model")).unwrap();
+    }
+}
+
+#[test]
 fn scores_and_links_within_a_limit_are_those_without() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
     folder.nigh("data convert edges.txt -q --out graph.nigh").ok();

@@ -195,8 +195,15 @@ def certify(
     pairs: int = 1000,
     seed: int = 1,
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> dict[str, Any]:
     """The width of E that Theorem 2 requires on a graph, and the error measured there.
+
+    Parameters
+    ----------
+    memory : str or int, optional
+        Memory to keep to, such as ``"8GiB"`` or bytes: in memory, in panels of columns, or out of core from a graph file. The
+        result does not depend on it.
 
     Returns
     -------
@@ -208,7 +215,16 @@ def certify(
     counts = [_inputs.count(value, name) for name, value in (("hops", hops), ("pairs", pairs), ("seed", seed))]
     width = None if signal_dim is None else _inputs.count(signal_dim, "signal_dim")
     text = _nigh.certify(
-        graph._native, epsilon, delta, counts[0], signal, width, counts[1], counts[2], _inputs.threads(threads)
+        graph._native,
+        epsilon,
+        delta,
+        counts[0],
+        signal,
+        width,
+        counts[1],
+        counts[2],
+        _inputs.threads(threads),
+        _inputs.memory(memory),
     )
     found: dict[str, Any] = json.loads(text)
     return found

@@ -4,6 +4,7 @@
 use super::{CHECKED, Graph};
 use crate::threads;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Entries of a graph file that are read before they are given back: some megabytes.
 const READ: usize = 1 << 22;
@@ -79,6 +80,41 @@ impl Graph {
             answers
         };
         pairs.chunks(LOOKED_UP).flat_map(answer).collect()
+    }
+}
+
+/// Rows in any order, on any thread. Those of a graph file are given back after some of them.
+#[derive(Debug)]
+pub(crate) struct RowLookup<'a> {
+    graph: &'a Graph,
+    /// Since the last release.
+    looked_up: AtomicUsize,
+}
+
+impl<'a> RowLookup<'a> {
+    pub fn new(graph: &'a Graph) -> RowLookup<'a> {
+        RowLookup { graph, looked_up: AtomicUsize::new(0) }
+    }
+
+    /// As [`Graph::neighbours`].
+    pub fn neighbours(&self, row: usize) -> &'a [u32] {
+        let neighbours = self.graph.neighbours(row);
+        // A long row counts as the short ones that would take as many pages.
+        self.count(1 + (neighbours.len() >> 14));
+        neighbours
+    }
+
+    /// As [`Graph::degree`].
+    pub fn degree(&self, row: usize) -> usize {
+        self.count(1);
+        self.graph.degree(row)
+    }
+
+    fn count(&self, rows: usize) {
+        if self.graph.is_mapped() && self.looked_up.fetch_add(rows, Ordering::Relaxed) >= LOOKED_UP {
+            self.looked_up.store(0, Ordering::Relaxed);
+            self.graph.release_all();
+        }
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) use hop::{
     HopBuffers, HopOf, OperatorRows, PanelEntry, apply_hop_sum, apply_hops, apply_masked_hops, hop_of_rows, hop_rows,
     whole_vectors,
 };
+pub(crate) use in_order::RowLookup;
 pub use operator::Operator;
 pub(crate) use operator::symmetric_scale;
 pub(crate) use spill::Spill;
@@ -275,6 +276,20 @@ impl Graph {
     #[inline]
     pub fn weights(&self, node: usize) -> Option<&[f32]> {
         self.weights.as_ref().map(|weights| &weights[self.offsets[node]..self.offsets[node + 1]])
+    }
+
+    /// The largest degree.
+    pub fn max_degree(&self) -> usize {
+        let largest = |rows: Range<usize>| {
+            let largest = self.offsets[rows.start..=rows.end].windows(2).map(|ends| ends[1] - ends[0]).max();
+            self.offsets.release(rows);
+            largest.unwrap_or(0)
+        };
+        (0..self.num_nodes())
+            .step_by(STRETCH)
+            .map(|row| largest(row..(row + STRETCH).min(self.num_nodes())))
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether edges carry weights.

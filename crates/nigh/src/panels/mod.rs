@@ -155,6 +155,47 @@ impl Propagation {
         Ok(gathered.rows)
     }
 
+    /// Some columns in single precision, a panel after the other: hands over the columns of the panel and all of its rows in order,
+    /// some at a time. `buffers` serve the next call as well.
+    pub(crate) fn each_panel(
+        &self,
+        plan: &PanelPlan,
+        columns: Range<usize>,
+        buffers: &mut [AlignedVec<f32>; 2],
+        mut take: impl FnMut(Range<usize>, usize, &Matrix),
+    ) {
+        let done = plan.progress.begin(0);
+        for first in columns.clone().step_by(plan.width.max(1)) {
+            let panel = first..(first + plan.width).min(columns.end);
+            let mut taken = |first: usize, rows: &Matrix| {
+                take(panel.clone(), first, rows);
+                Ok(())
+            };
+            let ended = self.panel::<f32>(panel.clone(), 1.0, plan.releases, &done, buffers, &mut taken);
+            ended.expect("taking rows does not fail");
+        }
+    }
+
+    /// Some columns of the rows of these nodes alone, which ascend, as [`Propagation::each_panel`] computes them.
+    pub(crate) fn columns_of_rows(
+        &self,
+        plan: &PanelPlan,
+        columns: Range<usize>,
+        nodes: &[u32],
+        buffers: &mut [AlignedVec<f32>; 2],
+    ) -> Matrix {
+        let mut found = Matrix::zeros(nodes.len(), columns.len());
+        self.each_panel(plan, columns.clone(), buffers, |panel, first, rows| {
+            let start = nodes.partition_point(|&node| (node as usize) < first);
+            let here = nodes[start..].iter().take_while(|&&node| (node as usize) < first + rows.rows());
+            for (place, &node) in (start..).zip(here) {
+                let places = panel.start - columns.start..panel.end - columns.start;
+                found.row_mut(place)[places].copy_from_slice(rows.row(node as usize - first));
+            }
+        });
+        found
+    }
+
     /// All rows of `Ã^K X` in a file without a name, from which any of them can be read.
     pub(crate) fn in_file(&self, plan: &PanelPlan) -> Result<PanelFile> {
         let mut kept = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;

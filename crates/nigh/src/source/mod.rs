@@ -1,6 +1,5 @@
 //! 2. The inputs of a branch: the features `F`, the stochastic matrix `E`, and the alternatives to it.
 
-pub mod estimate;
 pub mod hop_products;
 pub mod labels;
 mod node2vec;

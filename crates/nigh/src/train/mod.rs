@@ -36,14 +36,15 @@ pub use crate::statistics::mean_and_std;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::estimate;
 use crate::graph::Operator;
 use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
 use crate::metric::{ClassMetric, Metric, Metrics, PairMetric, SetMetric};
 use crate::model::{Architecture, Dimensions, Model, PairSource};
 use crate::seeds::{Purpose, Seeds};
+use crate::source::Proximities;
 use crate::source::walks::max_row_norm;
-use crate::source::{Proximities, estimate};
 use crate::task::{ConnectedPairs, EvaluationPairs, LabelledNodes, LabelledSets, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
 use node_objective::NodeObjective;

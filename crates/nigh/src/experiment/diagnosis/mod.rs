@@ -5,11 +5,11 @@ mod answer;
 use super::{ComparedModel, Comparison, PValues};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::estimate::WidthCheck;
 use crate::graph::Operator;
 use crate::model::Dimensions;
 use crate::names::named;
 use crate::seeds::Seeds;
-use crate::source::estimate::WidthCheck;
 use crate::statistics::{difference_95, holm, mean_and_std, paired_p};
 use crate::train::{Config, constant_answer};
 
