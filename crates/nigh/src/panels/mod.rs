@@ -288,9 +288,14 @@ impl Propagation {
         }
         let mut result = AlignedVec::<f32>::default();
         each(&mut |rows| {
-            result.reshape(rows.len() * width);
-            hop_rows(&self.operator, from, width, rows.start, HopOf::Last { factor: 1.0 / scale }, &mut result);
+            let last = HopOf::Last { factor: 1.0 / scale };
             block.reshape(rows.len(), columns.len());
+            if columns.len() == width {
+                hop_rows(&self.operator, from, width, rows.start, last, block.data_mut());
+                return take(rows.start, &block);
+            }
+            result.reshape(rows.len() * width);
+            hop_rows(&self.operator, from, width, rows.start, last, &mut result);
             for (to, from) in block.data_mut().chunks_exact_mut(columns.len()).zip(result.chunks_exact(width)) {
                 to.copy_from_slice(&from[..columns.len()]);
             }

@@ -15,7 +15,7 @@ from .._model import Model, load
 from ._graph import Prepared, cut, examined, from_edges, from_graph_file, is_graph_file, joined
 from ._propagation import Columns, joined_slices, named, propagated, written
 from ._run import Result, Run
-from ._storage import File, Folder, Storage, sha256
+from ._storage import File, Folder, Storage
 from ._tasks import Task
 from ._workers import RayWorkers, ThisProcess, Workers
 
@@ -202,7 +202,8 @@ def train(source: Path, out: Path, *, pairs_per_epoch: int, **settings: Any) -> 
             inputs += [done.files[1], *found, *(joined_slices(call.run, ones, f"{name}-ones") if ones is not None else [])]
         what = {"do": "train-model", "slices": slices, "ones": has_ones}
         (done,) = call.run.stage("model", [Task("model", "model", what, tuple(inputs), ("work/model/model.zip",))])
-        return call.finish(call.save_model(done.files[0]), done.files[0].sha256, graph, mode)
+        content = call.files.local(done.files[0]).read_bytes()
+        return call.finish(call.save_model(content), hashlib.sha256(content).hexdigest(), graph, mode)
 
 
 @dataclass
@@ -298,18 +299,18 @@ class Call:
         with self.out.partial() as folder:
             path = folder / "content"
             path.write_bytes(content)
-            file = File(self.out.name(name), sha256(path), len(content))
+            file = File(self.out.name(name), _nigh.file_digest(path), len(content))
             self.out.publish(path, name)
         return file
 
-    def save_model(self, file: File) -> list[File]:
+    def save_model(self, content: bytes) -> list[File]:
         """The folder of a model that is in one file."""
         saved = []
         with self.out.partial() as folder:
-            _nigh.Model.from_bytes(self.files.local(file).read_bytes()).save(folder / "model")
+            _nigh.Model.from_bytes(content).save(folder / "model")
             for path in sorted((folder / "model").iterdir()):
                 name = f"model/{path.name}"
-                saved.append(File(self.out.name(name), sha256(path), path.stat().st_size))
+                saved.append(File(self.out.name(name), _nigh.file_digest(path), path.stat().st_size))
                 self.out.publish(path, name)
         return saved
 

@@ -50,7 +50,7 @@ def examined(run: Run, urls: Sequence[str]) -> list[File]:
         for number, url in enumerate(urls)
     ]
     found = run.stage("inputs", tasks)
-    return [File(url, done.facts["sha256"], done.facts["bytes"]) for url, done in zip(urls, found, strict=True)]
+    return [File(url, done.facts["digest"], done.facts["bytes"]) for url, done in zip(urls, found, strict=True)]
 
 
 def is_graph_file(run: Run, url: str) -> bool:
