@@ -6,11 +6,13 @@
 
 mod file;
 mod gathered;
+mod matrix_file;
 mod progress;
 mod source;
 
 pub(crate) use file::PanelFile;
 pub(crate) use gathered::GatheredRows;
+pub use matrix_file::MatrixFile;
 use progress::DoneEntries;
 pub use progress::PanelProgress;
 pub use source::PanelSource;

@@ -103,7 +103,7 @@ fn names_of(path: &Path, rows: Range<usize>) -> Result<Ids> {
 }
 
 /// Reads a model from one file.
-fn read_model(path: &Path) -> Result<Trained> {
+pub(super) fn read_model(path: &Path) -> Result<Trained> {
     Trained::from_bytes(&std::fs::read(path).map_err(Error::io(path))?)
 }
 
@@ -123,7 +123,7 @@ pub(super) fn match_model(model: &Path, names: &Path, rows: Range<usize>) -> Res
     Ok(json!({}))
 }
 
-/// Rows from all slices, with names; those of a model's representations, if there is a model and perhaps `Ã^K 1`.
+/// Rows from all slices, with names; those of a model's representations, if there is a model and perhaps slices of `Ã^K F`.
 pub(super) fn write_rows(
     names: &Path,
     rows: Range<usize>,
@@ -133,12 +133,12 @@ pub(super) fn write_rows(
     out: &Path,
 ) -> Result<Value> {
     let ids = names_of(names, rows.clone())?;
-    let (model, ones) = match model {
-        [] => (None, None),
-        [model, ones @ ..] => (Some(read_model(model)?), ones.first().cloned()),
+    let (model, features) = match model {
+        [] => (None, &[][..]),
+        [model, features @ ..] => (Some(read_model(model)?), features),
     };
     let mut slices = SliceRows::open(slices, skip)?;
-    let mut ones = ones.map(|path| SliceRows::open(&[path], skip)).transpose()?;
+    let mut features = if features.is_empty() { None } else { Some(SliceRows::open(features, skip)?) };
     let cols = model.as_ref().map_or(slices.cols(), |model| model.model().representation_width());
     let mut writer = RowWriter::create(out, ids.into(), cols)?;
     let at_a_time = if model.is_some() { ROWS } else { rows_in_cache(cols) };
@@ -148,11 +148,11 @@ pub(super) fn write_rows(
         let nodes = first..(first + at_a_time).min(rows.end);
         slices.read(nodes.len(), &mut matrix)?;
         if let Some(model) = &model {
-            let of_ones = ones.as_mut().map(|ones| {
+            let features = features.as_mut().map(|features| {
                 let mut matrix = Matrix::default();
-                ones.read(nodes.len(), &mut matrix).map(|()| matrix)
+                features.read(nodes.len(), &mut matrix).map(|()| matrix)
             });
-            matrix = model.embed_rows(nodes.start, matrix, of_ones.transpose()?)?;
+            matrix = model.embed_rows(nodes.start, matrix, features.transpose()?)?;
         }
         writer.rows(&matrix)?;
     }
