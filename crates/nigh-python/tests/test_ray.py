@@ -224,7 +224,7 @@ def test_a_model_and_its_vectors_are_those_of_the_program(
     ],
 )
 def test_features_give_the_model_and_the_vectors_of_the_program(
-    graphs: dict[str, Graph], tmp_path: Path, cluster: None, kind: str, form: str, settings: dict[str, Any]
+    graphs: dict[str, Graph], tmp_path: Path, cluster: None, kills: Path, kind: str, form: str, settings: dict[str, Any]
 ) -> None:
     graph, features, folder = graphs[kind], graphs[kind].features(tmp_path / f"features.{form}"), tmp_path / "model"
     settings = {**SETTINGS, "model": "smp-linear", **settings}
@@ -236,12 +236,15 @@ def test_features_give_the_model_and_the_vectors_of_the_program(
     assert kind == "counted" or len(vectors) == NODES, "also of nodes without an edge"
     # Slices of 16 columns: F has two.
     options: dict[str, Any] = {"shards": 5, "slice_width": 16, "progress": False, "features": features}
+    for stage in ("feature-inputs", "features", "pairs"):
+        (kills / stage).touch()
     for mode, workers in (("slices", 2), ("rows", 2), ("slices", 1)):
         name = f"{mode}-{workers}"
         nigh.ray.train(graph.stored, tmp_path / name, mode=mode, num_workers=workers, **settings, **options)
         assert folder_digest(tmp_path / name / "model") == folder_digest(folder), name
         out = tmp_path / f"{name}-vectors"
         assert nigh.ray.embed(folder, graph.stored, out, mode=mode, num_workers=workers, **options).sha256 == expected, name
+    assert os.listdir(kills) == [], "workers were lost in these stages"
     if form != "npy":
         options["features"] = graph.features(tmp_path / f"turned.{form}", turned=True)
         assert nigh.ray.embed(folder, graph.parts, tmp_path / "turned", num_workers=0, **options).sha256 == expected

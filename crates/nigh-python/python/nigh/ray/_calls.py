@@ -152,10 +152,10 @@ def embed(
             return call.finished
         stored = call.store("work/model/model.zip", content)
         graph, mode = call.graph(hops, storage, dim, one_file=features is not None)
-        rows = None
+        matrix = None
         if features is not None:
-            graph, rows = call.read_features(graph, {"settings": None}, (stored,))
-            graph = cut(call.run, graph) if mode == "rows" else graph
+            graph, matrix = call.read_features(graph, {"settings": None}, (stored,))
+            graph = cut(call.run, graph, "-features") if mode == "rows" else graph
         if graph.num_nodes != passing["num_nodes"]:
             known = passing["num_nodes"]
             raise InputError(f"the model knows {known} nodes, but the graph has {graph.num_nodes}; it has to be of this graph")
@@ -164,7 +164,7 @@ def embed(
             for number, rows in enumerate(graph.rows)
         ]
         call.run.stage("match", tasks)
-        columns, of_features = call.passed(graph, mode, passing, rows, "")
+        columns, of_features = call.passed(graph, mode, passing, matrix, "")
         parts, digest = written(call.run, graph, columns, call.options["format"], stored, of_features)
         return call.finish(parts, digest, graph, mode)
 
@@ -205,16 +205,16 @@ def train(source: Path, out: Path, *, pairs_per_epoch: int, features: Path | Non
             for repeat in range(repeats)
         ]  # fmt: skip
         prepared = call.run.stage("pairs", tasks)
-        rows = None
+        matrix = None
         if features is not None:
-            graph, rows = call.read_features(graph, {"settings": json.loads(table)}, ())
+            graph, matrix = call.read_features(graph, {"settings": json.loads(table)}, ())
         assert graph.graph is not None
         inputs, counts = [graph.graph], {"slices": 0, "features": 0}
         for repeat, done in enumerate(prepared):
             name = f"-{repeat}"
             visible = from_graph_file(call.run, done.files[0], call.options["shards"], name)
             visible = cut(call.run, visible, name) if mode == "rows" else visible
-            columns, of_features = call.passed(visible, mode, done.facts, rows, name)
+            columns, of_features = call.passed(visible, mode, done.facts, matrix, name)
             slices = joined_slices(call.run, columns, name)
             of_nodes = [] if of_features is None else joined_slices(call.run, of_features, f"{name}-features")
             counts = {"slices": len(slices), "features": len(of_nodes)}
@@ -327,7 +327,7 @@ class Call:
         return graph, files.get("features")
 
     def passed(
-        self, graph: Prepared, mode: str, passing: dict[str, Any], rows: File | None, name: str
+        self, graph: Prepared, mode: str, passing: dict[str, Any], features: File | None, name: str
     ) -> tuple[Columns, Columns | None]:
         """The message passing of a model: of the stochastic matrix, and of features or ones if it needs them."""
         hops, storage, width = passing["hops"], passing["storage"], self.options["slice_width"]
@@ -335,7 +335,7 @@ class Call:
         matrix = passing["features"]
         if matrix is None:
             return columns, None
-        file = (rows,) if rows is not None and matrix["matrix"] == "features" else ()
+        file = (features,) if features is not None and matrix["matrix"] == "features" else ()
         return columns, propagated(self.run, graph, mode, matrix, hops, storage, width, f"{name}-features", file)
 
     def store(self, name: str, content: bytes) -> File:
