@@ -34,7 +34,7 @@ mod _nigh {
     #[pymodule_export]
     use crate::program::program;
     #[pymodule_export]
-    use crate::shards::{drawn_signal, memory_bytes, run_task, training_settings, worker_memory};
+    use crate::shards::{drawn_signal, file_digest, memory_bytes, run_task, training_settings, worker_memory};
     #[pymodule_export]
     use crate::splits::{given_split, split, with_split, with_split_folder, write_split};
 

@@ -4,6 +4,7 @@ use crate::errors::{exception, input_error};
 use crate::memory::limit;
 use crate::settings::{config, table};
 use crate::work;
+use nigh::formats::digest;
 use nigh::shards::{GraphCounts, HopSettings, MatrixSettings, Task};
 use nigh::{Memory, Signal};
 use pyo3::prelude::*;
@@ -22,6 +23,12 @@ pub fn run_task(
     let task: Task = serde_json::from_str(task).map_err(|error| input_error(py, format!("{task}: {error}")))?;
     let facts = work::run_silently(py, threads, move || task.run(&inputs, &outputs))?;
     Ok(facts.to_string())
+}
+
+/// The digest of a file by which tasks know it: XXH3 of 128 bits, in hexadecimal.
+#[pyfunction]
+pub fn file_digest(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    py.detach(|| digest::xxh3_of_file(&path)).map_err(|error| exception(py, error.into()))
 }
 
 /// The stochastic matrix of `nigh propagate`, as tasks take it: a JSON object.

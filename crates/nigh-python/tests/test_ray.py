@@ -25,6 +25,7 @@ pytest.importorskip("fsspec")
 import ray  # noqa: E402
 
 import nigh.ray  # noqa: E402
+from nigh import _nigh  # noqa: E402
 from nigh.ray import _storage, _workers  # noqa: E402
 
 NODES, EDGES, PARTS = 1_500, 12_000, 3
@@ -64,7 +65,7 @@ class Graph:
         (self.parts / "_SUCCESS").touch()
         whole, self.stored = folder / f"{kind}.csv", folder / f"{kind}.nigh"
         self.write(whole, header, rows)
-        self.program = program
+        self.names, self.program = names, program
         self.call("data", "convert", whole, "--out", self.stored)
 
     @staticmethod
@@ -81,6 +82,22 @@ class Graph:
 
     def call(self, *arguments: object) -> None:
         subprocess.run([self.program, *map(str, arguments)], check=True, capture_output=True)
+
+    def features(self, path: Path, turned: bool = False) -> Path:
+        """A file of features of all nodes, also of those without an edge; `turned`, with columns in another order."""
+        values = np.random.default_rng(5).random((NODES, 20)).astype(np.float32).round(3)
+        if path.suffix == ".npy":
+            np.save(path, values)
+            return path
+        rows = [[name, *map(float, row)] for name, row in zip(self.names, values, strict=True)]
+        header = ["id", *(f"f{column}" for column in range(20))]
+        if turned:
+            header, rows = [header[0], *header[:0:-1]], [[row[0], *row[:0:-1]] for row in rows]
+        if path.suffix == ".csv":
+            self.write(path, header, rows)
+        else:
+            pytest.importorskip("pandas").DataFrame(rows, columns=header).to_parquet(path)
+        return path
 
     def vectors(self, *options: str) -> str:
         """The digest of what `nigh propagate` writes."""
@@ -195,6 +212,69 @@ def test_a_model_and_its_vectors_are_those_of_the_program(
         result = nigh.ray.embed(folder, graph.parts, tmp_path / f"{mode}-vectors", mode=mode, format="npy", **options)
         assert result.sha256 == expected, mode
     assert nigh.ray.embed(nigh.load(model), graph.stored, tmp_path / "again", **options).sha256 == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "settings"),
+    [
+        ("names", "csv", {}),
+        ("counted", "npy", {"model": "smp-mlp"}),
+        ("weighted", "parquet", {"hop_storage": "float16", "repeats": 1}),
+        ("holes", "csv", {"model": "smp-signal", "repeats": 1}),
+    ],
+)
+def test_features_give_the_model_and_the_vectors_of_the_program(
+    graphs: dict[str, Graph], tmp_path: Path, cluster: None, kills: Path, kind: str, form: str, settings: dict[str, Any]
+) -> None:
+    graph, features, folder = graphs[kind], graphs[kind].features(tmp_path / f"features.{form}"), tmp_path / "model"
+    settings = {**SETTINGS, "model": "smp-linear", **settings}
+    flags = [text for name, value in settings.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    graph.call("train", graph.stored, "--features", features, *flags, "--out", folder)
+    graph.call("embed", folder, graph.stored, "--features", features, "--out", tmp_path / "vectors.npy")
+    vectors = np.load(tmp_path / "vectors.npy")
+    expected = hashlib.sha256(vectors.tobytes()).hexdigest()
+    assert kind == "counted" or len(vectors) == NODES, "also of nodes without an edge"
+    # Slices of 16 columns: F has two.
+    options: dict[str, Any] = {"shards": 5, "slice_width": 16, "progress": False, "features": features}
+    for stage in ("feature-inputs", "features", "pairs"):
+        (kills / stage).touch()
+    for mode, workers in (("slices", 2), ("rows", 2), ("slices", 1)):
+        name = f"{mode}-{workers}"
+        nigh.ray.train(graph.stored, tmp_path / name, mode=mode, num_workers=workers, **settings, **options)
+        assert folder_digest(tmp_path / name / "model") == folder_digest(folder), name
+        out = tmp_path / f"{name}-vectors"
+        assert nigh.ray.embed(folder, graph.stored, out, mode=mode, num_workers=workers, **options).sha256 == expected, name
+    assert os.listdir(kills) == [], "workers were lost in these stages"
+    if form != "npy":
+        options["features"] = graph.features(tmp_path / f"turned.{form}", turned=True)
+        assert nigh.ray.embed(folder, graph.parts, tmp_path / "turned", num_workers=0, **options).sha256 == expected
+
+
+def test_features_that_do_not_fit_are_refused(graphs: dict[str, Graph], model: Path, tmp_path: Path) -> None:
+    graph = graphs["names"]
+    options: dict[str, Any] = {"num_workers": 0, "progress": False}
+    settings = {**SETTINGS, **options, "model": "smp-linear"}
+    features = graph.features(tmp_path / "features.csv")
+    with pytest.raises(nigh.InputError, match="trained with 0 features per node, names.nigh has 20"):
+        nigh.ray.embed(model, graph.stored, tmp_path / "a", features=features, **options)
+    folder = tmp_path / "with"
+    flags = ("--model", "smp-linear", "--epochs", 1, "--repeats", 1, "--out", folder)
+    graph.call("train", graph.stored, "--features", features, *flags)
+    with pytest.raises(nigh.InputError, match="trained with 20 features of each node; features=FILE has to give them"):
+        nigh.ray.embed(folder, graph.stored, tmp_path / "b", **options)
+    # Many columns, of which most are zero: multiplied first.
+    wide = np.zeros((NODES, 2_000), np.float32)
+    wide[np.arange(NODES), np.arange(NODES) % 2_000] = 1
+    np.save(tmp_path / "wide.npy", wide)
+    with pytest.raises(nigh.InputError, match="multiplied by weights before messages pass"):
+        nigh.ray.train(graphs["counted"].stored, tmp_path / "c", features=tmp_path / "wide.npy", **settings)
+    with pytest.raises(nigh.FileError, match="no such file"):
+        nigh.ray.train(graph.stored, tmp_path / "d", features=tmp_path / "none.csv", **settings)
+    (tmp_path / "several").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "several" / name).write_text("id,x\n1,2\n")
+    with pytest.raises(nigh.InputError, match="has 2 files; features are expected in one"):
+        nigh.ray.train(graph.stored, tmp_path / "e", features=tmp_path / "several", **settings)
 
 
 def test_a_model_of_another_graph_is_refused(graphs: dict[str, Graph], model: Path, tmp_path: Path) -> None:
@@ -331,7 +411,7 @@ def test_other_file_systems_are_read_and_written_through_copies(graphs: dict[str
         assert not any("partial" in path for path in files.find(f"/{mode}"))
         # Copies are by content, and complete.
         copies = [path for path in cache.rglob("*") if path.is_file()]
-        assert copies and all(sha256(path) == path.parent.name for path in copies)
+        assert copies and all(_nigh.file_digest(path) == path.parent.name for path in copies)
     result = propagate(f"file://{graph.parts}", f"file://{tmp_path}/out", num_workers=0)
     assert result.sha256 == graph.vectors() and (tmp_path / "out" / "graph.nigh").exists()
 

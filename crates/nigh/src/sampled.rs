@@ -13,11 +13,11 @@
 //! let [graph, pairs, left, right] = ["graph.nigh", "pairs.nigh", "0.npy", "1.npy"].map(|name| folder.path().join(name));
 //! sampled::hold_out(&dataset, &config, 0, &graph, &pairs)?;
 //!
-//! let propagations = PairsFile::open(&pairs)?.propagations(&graph)?;
+//! let propagations = PairsFile::open(&pairs)?.propagations(&graph, None)?;
 //! propagations.signal.write_columns(0..16, &left)?;
 //! propagations.signal.write_columns(16..32, &right)?;
 //!
-//! let repeat = RepeatFiles { pairs, columns: vec![left, right], constant: None };
+//! let repeat = RepeatFiles { pairs, columns: vec![left, right], features: vec![] };
 //! let trained = sampled::train(&[repeat], dataset.samples[0].ids.clone())?;
 //! assert_eq!(trained.to_bytes(), Training::new(&dataset, config)?.run()?.to_bytes());
 //! # Ok::<(), nigh::Error>(())
@@ -27,7 +27,7 @@ use crate::dataset::{Dataset, GraphStore, Ids, store_without};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::model::{Architecture, Dimensions, Model};
-use crate::panels::{GatheredRows, rows_at_a_time};
+use crate::panels::{GatheredRows, MatrixFile, rows_at_a_time};
 use crate::seeds::Seeds;
 use crate::task::{DrawnPairs, EvaluationPairs, SampledPairs};
 use crate::train::{self, AskedNodes, Baseline, Beside, Config, HeldOut, Job, PreparedSplit, Resolved, Silent, Splits};
@@ -70,19 +70,24 @@ pub struct RepeatFiles {
     pub pairs: PathBuf,
     /// `Ã^K E` of the training graph by columns, in order: `.npy` files of all rows each.
     pub columns: Vec<PathBuf>,
-    /// `Ã^K 1`, where [`PairsFile::propagations`] has it.
-    pub constant: Option<PathBuf>,
+    /// `Ã^K F` by columns, where [`PairsFile::propagations`] has it.
+    pub features: Vec<PathBuf>,
 }
 
 /// Holds edges out for a repeat (0, 1, ...) of a training and draws all of its pairs. Writes the graph without the held-out edges, over
-/// which messages pass, and a [`PairsFile`]. For graphs without features, where [`Training::is_sampled`](crate::Training::is_sampled).
+/// which messages pass, and a [`PairsFile`]. Where [`Training::is_sampled`](crate::Training::is_sampled).
 pub fn hold_out(dataset: &Dataset, config: &Config, repeat: usize, graph: &Path, pairs: &Path) -> Result<()> {
     let config = config.clone().resolve(dataset)?;
     let dataset = &*config.node_features.seen(dataset);
     let architecture = config.architecture(Dimensions::of(dataset))?;
-    if !config.is_sampled(dataset, &architecture) || dataset.samples[0].features.count() > 0 {
-        let problem = "pairs are drawn beforehand for link prediction in one graph without features, fewer than it has edges, by a \
-                       model whose message passing is Ã^K E, such as smp-linear";
+    if let Some(sample) = dataset.samples.first()
+        && architecture.maps_first(&sample.graph, &sample.features).is_some()
+    {
+        return Err(Error::setting("features", sample.features.count(), TOO_WIDE));
+    }
+    if !config.is_sampled(dataset, &architecture) {
+        let problem = "pairs are drawn beforehand for link prediction in one graph, fewer than it has edges, by a model whose \
+                       message passing is Ã^K E, such as smp-linear";
         return Err(Error::setting("pairs-per-epoch", config.pairs_per_epoch, problem));
     }
     if repeat >= config.repeats {
@@ -202,18 +207,28 @@ impl PairsFile {
         self.held_out.nodes()
     }
 
-    /// What has to be propagated over the training graph, which [`hold_out`] wrote.
-    pub fn propagations(&self, training_graph: &Path) -> Result<Propagations> {
+    /// What has to be propagated over the training graph, which [`hold_out`] wrote. The features are those of the nodes in its order,
+    /// if there are any.
+    pub fn propagations(&self, training_graph: &Path, features: Option<&MatrixFile>) -> Result<Propagations> {
         let graph = GraphStore::open(training_graph)?.graph().clone();
         if graph.num_nodes() != self.data.num_nodes {
             let problem = format!("has {} nodes; the data have {}", graph.num_nodes(), self.data.num_nodes);
             return Err(Error::file(training_graph, problem));
         }
-        let model = self.model(&self.config.architecture(self.data.dimensions())?)?;
-        Ok(Propagations::of(&model, graph.into(), 0).expect("settings that were checked"))
+        let found = Propagations::of(&self.start()?, graph.into(), 0, self.num_features(), features)?;
+        Ok(found.expect("settings that were checked"))
     }
 
     /// The model at its random start.
+    pub(crate) fn start(&self) -> Result<Model> {
+        self.model(&self.config.architecture(self.data.dimensions())?)
+    }
+
+    /// How many features a node has.
+    pub(crate) fn num_features(&self) -> usize {
+        self.data.num_features
+    }
+
     fn model(&self, architecture: &Architecture) -> Result<Model> {
         let shape = self.config.shape(self.data.dimensions());
         Model::build(architecture.clone(), shape, Seeds::new(self.held_out.seed))
@@ -224,14 +239,18 @@ impl PairsFile {
         let num_nodes = self.data.num_nodes;
         let signal = gather(&files.columns, &nodes, [num_nodes, self.config.signal_dim])?;
         let uses_features = architecture.uses(crate::Source::Features);
-        let constant = match (&files.constant, uses_features) {
-            (Some(path), true) => Some(gather(std::slice::from_ref(path), &nodes, [num_nodes, 1])?),
-            (None, true) => return Err(Error::file(&files.pairs, "needs Ã^K 1 beside the columns of Ã^K E")),
+        let features = match (&files.features[..], uses_features) {
+            ([], true) => return Err(Error::file(&files.pairs, "needs Ã^K F beside the columns of Ã^K E")),
+            (files, true) => Some(gather(files, &nodes, [num_nodes, self.num_features().max(1)])?),
             (_, false) => None,
         };
-        self.held_out.prepared(nodes, signal, constant, None)
+        self.held_out.prepared(nodes, signal, features, None)
     }
 }
+
+/// Why features can't be propagated by columns.
+pub(crate) const TOO_WIDE: &str = "so many, of which most are zero, are multiplied by weights before messages pass, and not propagated \
+     themselves; nigh on one machine does that, or features of fewer columns";
 
 /// Some rows of columns in several files.
 fn gather(files: &[PathBuf], nodes: &AskedNodes, [rows, cols]: [usize; 2]) -> Result<[Matrix; 2]> {

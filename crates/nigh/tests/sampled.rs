@@ -4,6 +4,7 @@
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::{GraphStore, InputFiles};
 use nigh::formats::sections::{SectionWriter, Sections};
+use nigh::panels::{MatrixFile, PanelSource};
 use nigh::plan::{PropagationEstimate, Way};
 use nigh::sampled::{self, PairsFile, RepeatFiles};
 use nigh::{Config, Dataset, Features, Graph, Matrix, Sample, Trained, Training};
@@ -96,12 +97,25 @@ fn a_resumed_training_ends_with_the_same_bytes() {
     assert!(resumed.to_bytes() == in_memory(&dataset, &config).to_bytes());
 }
 
+/// The features of a dataset in a file, if it has any.
+fn feature_file(dataset: &Dataset, folder: &Path) -> Option<MatrixFile> {
+    let source = match &dataset.samples[0].features {
+        Features::Constant(_) => return None,
+        Features::Dense(matrix) => PanelSource::Dense(matrix.clone()),
+        Features::Sparse(matrix) => PanelSource::Sparse(matrix.clone()),
+    };
+    let path = folder.join("features");
+    MatrixFile::write(&source, dataset.num_nodes(), &path).unwrap();
+    Some(MatrixFile::open(&path).unwrap())
+}
+
 fn steps(dataset: &Dataset, config: &Config, folder: &Path, widths: &[usize]) -> Trained {
     let path = |name: String| folder.join(name);
+    let features = feature_file(dataset, folder);
     let repeats = (0..config.repeats).map(|repeat| {
         let [graph, pairs] = ["graph", "pairs"].map(|kind| path(format!("{kind}-{repeat}.nigh")));
         sampled::hold_out(dataset, config, repeat, &graph, &pairs).unwrap();
-        let propagations = PairsFile::open(&pairs).unwrap().propagations(&graph).unwrap();
+        let propagations = PairsFile::open(&pairs).unwrap().propagations(&graph, features.as_ref()).unwrap();
         let mut first = 0;
         let columns = widths.iter().map(|width| {
             let slice = path(format!("{repeat}-{first}.npy"));
@@ -110,43 +124,64 @@ fn steps(dataset: &Dataset, config: &Config, folder: &Path, widths: &[usize]) ->
             slice
         });
         let columns: Vec<PathBuf> = columns.collect();
-        let constant = propagations.constant.map(|constant| {
-            let file = path(format!("{repeat}-constant.npy"));
-            assert!(constant.write_columns(0..1, &file).unwrap());
-            file
+        let features = propagations.features.map_or(Vec::new(), |features| {
+            let starts = (0..features.cols()).step_by(4);
+            let write = |start: usize| {
+                let file = path(format!("{repeat}-features-{start}.npy"));
+                assert!(features.write_columns(start..(start + 4).min(features.cols()), &file).unwrap());
+                file
+            };
+            starts.map(write).collect()
         });
-        RepeatFiles { pairs, columns, constant }
+        RepeatFiles { pairs, columns, features }
     });
     sampled::train(&repeats.collect::<Vec<_>>(), dataset.samples[0].ids.clone()).unwrap()
 }
 
 #[test]
 fn steps_from_file_to_file_give_the_model_and_the_vectors_of_one_machine() {
-    let dataset = plain();
-    for (model, widths) in [("smp-linear", &[16, 16][..]), ("smp-signal", &[8, 20, 4])] {
+    let numbers = Matrix::from_fn(3_000, 6, |row, column| ((row * 13 + column) % 17) as f32 / 17.0);
+    let words = Matrix::from_fn(3_000, 40, |row, column| f32::from(u8::from((row * 31 + column * 7) % 9 == 0)));
+    let with = |features: Matrix| {
+        let sample = Sample { features: Features::from_matrix(features), ..plain().samples[0].clone() };
+        Dataset { samples: vec![sample], ..plain() }
+    };
+    for (dataset, model, widths) in [
+        (plain(), "smp-linear", &[16, 16][..]),
+        (plain(), "smp-signal", &[8, 20, 4]),
+        (with(numbers), "smp-linear", &[32]),
+        (with(words), "smp-mlp", &[16, 16]),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let expected = in_memory(&dataset, &config(model));
         let trained = steps(&dataset, &config(model), folder.path(), widths);
         assert!(trained.to_bytes() == expected.to_bytes(), "{model}");
-        let propagations = trained.propagations(dataset.samples[0].graph.clone()).unwrap();
+        let file = feature_file(&dataset, folder.path());
+        let propagations = trained.propagations(dataset.samples[0].graph.clone(), file.as_ref()).unwrap();
         let rows = |propagation: &nigh::panels::Propagation| {
             let file = folder.path().join("rows.npy");
             propagation.write_columns(0..propagation.cols(), &file).unwrap();
             let array = nigh::formats::npy::open(&file).unwrap();
             Matrix::from_data(array.shape()[0], array.shape()[1], array.floats().unwrap())
         };
-        let (signal, constant) = (rows(&propagations.signal), propagations.constant.as_ref().map(rows));
+        let (signal, features) = (rows(&propagations.signal), propagations.features.as_ref().map(rows));
         let whole = expected.embed(&dataset).unwrap().matrix;
         for nodes in [0..1_000, 1_000..2_999, 2_999..3_000] {
             let some = |all: &Matrix| {
                 let data = all.data()[nodes.start * all.cols()..nodes.end * all.cols()].to_vec();
                 Matrix::from_data(nodes.len(), all.cols(), data)
             };
-            let h = trained.embed_rows(nodes.start, some(&signal), constant.as_ref().map(some)).unwrap();
+            let h = trained.embed_rows(nodes.start, some(&signal), features.as_ref().map(some)).unwrap();
             assert_eq!(h, some(&whole), "{model}");
         }
-        let wrong = trained.embed_rows(2_999, Matrix::zeros(2, 32), constant.map(|_| Matrix::zeros(2, 1)));
+        let wrong = trained.embed_rows(2_999, Matrix::zeros(2, 32), features.map(|all| Matrix::zeros(2, all.cols())));
         assert!(wrong.unwrap_err().to_string().contains("up to node 3001"));
+        if file.is_some() {
+            let wrong = trained.propagations(dataset.samples[0].graph.clone(), None).unwrap_err().to_string();
+            assert!(wrong.contains("`features` is 0 for 0 nodes, but expected"), "{wrong}");
+            let wrong = trained.embed_rows(0, Matrix::zeros(2, 32), Some(Matrix::zeros(2, 1))).unwrap_err().to_string();
+            assert!(wrong.contains("32 columns and 1"), "{wrong}");
+        }
     }
 }
 
@@ -159,7 +194,7 @@ fn files_of_other_runs_are_refused() {
     let other = Config { seed: 9, ..config.clone() };
     sampled::hold_out(&dataset, &other, 0, &path("other.nigh"), &path("other-pairs.nigh")).unwrap();
     let ids = || dataset.samples[0].ids.clone();
-    let repeat = RepeatFiles { pairs: path("pairs-0.nigh"), columns: vec![path("0-0.npy")], constant: None };
+    let repeat = RepeatFiles { pairs: path("pairs-0.nigh"), columns: vec![path("0-0.npy")], features: vec![] };
     let problem = |repeats: &[RepeatFiles]| sampled::train(repeats, ids()).unwrap_err().to_string();
     assert!(problem(&[]).contains("1 or more"));
     assert!(problem(&[repeat.clone(), repeat.clone()]).contains("2 were prepared"));
@@ -224,7 +259,7 @@ fn no_held_out_edge_is_in_sight() {
     planted.store(&folder.path().join("planted.nigh")).unwrap();
     let rows = |name: &str| {
         let out = folder.path().join("rows.npy");
-        let signal = file.propagations(&folder.path().join(name)).unwrap().signal;
+        let signal = file.propagations(&folder.path().join(name), None).unwrap().signal;
         signal.write_columns(0..32, &out).unwrap();
         nigh::formats::npy::open(&out).unwrap().floats().unwrap()
     };

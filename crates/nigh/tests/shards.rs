@@ -252,6 +252,62 @@ fn a_half_that_overflows_leaves_no_file() {
     }
 }
 
+/// Features of nodes without an edge as well: the graph has these, and `Ã^K F` is that of one machine.
+#[test]
+fn features_are_propagated_in_the_order_of_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let built = blocks(folder.path(), &lines(true, false), false);
+    let joined = path("joined.nigh");
+    run(json!({ "do": "join-blocks" }), &built.files, std::slice::from_ref(&joined));
+    let names: Vec<String> =
+        GraphStore::open(&joined).unwrap().ids().unwrap().iter().map(|id| id.to_string()).collect();
+    let value = |name: &str, column: usize| (name.len() * 3 + column) as f32 / 4.0 + name.as_bytes()[0] as f32;
+    let row = |name: &String| format!("{name},{},{}\n", value(name, 0), value(name, 1));
+    let listed: String = names.iter().rev().chain([&"alone".to_string()]).map(row).collect();
+    std::fs::write(path("features.csv"), format!("id,a,b\n{listed}")).unwrap();
+    let task = |settings: Value| json!({ "do": "read-features", "settings": settings });
+    let linear = json!({ "model": "smp-linear", "pairs-per-epoch": 10, "task": "link-prediction" });
+    let (inputs, outputs) = ([joined.clone(), path("features.csv")], [path("all.nigh"), path("features")]);
+    assert_eq!(run(task(linear.clone()), &inputs, &outputs)["num_features"], json!(2));
+
+    let input = InputFiles { features: Some(path("features.csv")), ..InputFiles::default() };
+    let dataset = Dataset::from_files(&joined, &input).unwrap();
+    let sample = &dataset.samples[0];
+    assert_eq!(sample.graph.num_nodes(), names.len() + 1);
+    assert_eq!(GraphStore::open(&path("all.nigh")).unwrap().ids().unwrap(), *sample.ids);
+    let nigh::Features::Dense(features) = &sample.features else { panic!("dense") };
+    let expected = Operator::symmetric(sample.graph.clone()).propagate(features.as_ref().clone(), 2);
+    let hops = json!({ "hops": 2, "storage": "float32", "scale": null });
+    let source = json!({ "matrix": "features", "dim": 2 });
+    for column in 0..2 {
+        let out = path(&format!("{column}.npy"));
+        let task = json!({ "do": "propagate-slice", "source": source, "hops": hops, "columns": [column, column + 1] });
+        run(task, &[path("all.nigh"), path("features")], std::slice::from_ref(&out));
+        let found = nigh::formats::npy::open(&out).unwrap().floats().unwrap();
+        assert_eq!(found, (0..=names.len()).map(|row| expected.row(row)[column]).collect::<Vec<_>>());
+    }
+
+    // Nodes that are all there: the graph stays as it is. A model without a branch for features: nothing to propagate.
+    let listed: String = names.iter().map(row).collect();
+    std::fs::write(path("features.csv"), format!("id,a,b\n{listed}")).unwrap();
+    let outputs = [path("same.nigh"), path("unused")];
+    run(task(json!({ "model": "smp-signal", "task": "link-prediction" })), &inputs, &outputs);
+    assert!(!path("same.nigh").exists() && !path("unused").exists());
+    // A word per node: so many columns are multiplied before messages pass.
+    let words = |name: &String| format!("{name}{}\n", ",0".repeat(599) + ",1");
+    let header: String = (0..600).map(|word| format!(",w{word}")).collect();
+    let listed: String = names.iter().map(words).collect();
+    std::fs::write(path("features.csv"), format!("id{header}\n{listed}")).unwrap();
+    let wide: Task = serde_json::from_value(task(linear)).unwrap();
+    let problem = wide.run(&inputs, &outputs).unwrap_err().to_string();
+    assert!(problem.contains("600 features: so many, of which most are zero"), "{problem}");
+    let narrow = json!({ "do": "propagate-slice", "source": json!({ "matrix": "features", "dim": 3 }), "hops": hops, "columns": [0, 1] });
+    let narrow: Task = serde_json::from_value(narrow).unwrap();
+    let problem = narrow.run(&[path("all.nigh"), path("features")], &[path("unused")]).unwrap_err().to_string();
+    assert!(problem.contains("has 2 columns; expected 3"), "{problem}");
+}
+
 #[test]
 fn wrong_files_are_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,11 +6,13 @@
 
 mod file;
 mod gathered;
+mod matrix_file;
 mod progress;
 mod source;
 
 pub(crate) use file::PanelFile;
 pub(crate) use gathered::GatheredRows;
+pub use matrix_file::MatrixFile;
 use progress::DoneEntries;
 pub use progress::PanelProgress;
 pub use source::PanelSource;
@@ -329,9 +331,14 @@ impl Propagation {
         }
         let mut result = AlignedVec::<f32>::default();
         each(&mut |rows| {
-            result.reshape(rows.len() * width);
-            hop_rows(&self.operator, from, width, rows.start, HopOf::Last { factor: 1.0 / scale }, &mut result);
+            let last = HopOf::Last { factor: 1.0 / scale };
             block.reshape(rows.len(), columns.len());
+            if columns.len() == width {
+                hop_rows(&self.operator, from, width, rows.start, last, block.data_mut());
+                return take(rows.start, &block);
+            }
+            result.reshape(rows.len() * width);
+            hop_rows(&self.operator, from, width, rows.start, last, &mut result);
             for (to, from) in block.data_mut().chunks_exact_mut(columns.len()).zip(result.chunks_exact(width)) {
                 to.copy_from_slice(&from[..columns.len()]);
             }

@@ -1,6 +1,6 @@
 //! What is propagated.
 
-use super::rows_at_a_time;
+use super::{MatrixFile, rows_at_a_time};
 use crate::linalg::half::scale_of;
 use crate::linalg::{Matrix, SparseMatrix};
 use crate::seeds::Stream;
@@ -28,6 +28,8 @@ pub enum PanelSource {
     Dense(Arc<Matrix>),
     /// `F`, in memory and mostly zeros.
     Sparse(Arc<SparseMatrix>),
+    /// `F`, in a file.
+    File(MatrixFile),
     /// `F W` of sparse features, computed where it is used.
     Product(Arc<SparseMatrix>, Arc<Matrix>),
 }
@@ -40,6 +42,7 @@ impl PanelSource {
             PanelSource::Ones => 1,
             PanelSource::Dense(matrix) => matrix.cols(),
             PanelSource::Sparse(matrix) => matrix.cols(),
+            PanelSource::File(file) => file.shape()[1],
             PanelSource::Product(_, weight) => weight.cols(),
         }
     }
@@ -78,6 +81,7 @@ impl PanelSource {
                     inside.for_each(|(column, value)| to[column as usize - columns.start] = value);
                 }
             }
+            PanelSource::File(file) => file.copy(rows, columns, block),
             PanelSource::Product(matrix, weight) => match columns.len() == weight.cols() {
                 true => matrix.times_rows(weight, rows, block),
                 false => matrix.times_rows(&weight.columns(columns), rows, block),

@@ -10,7 +10,8 @@
 //! | slices | one per slice of columns | the graph file | these columns of `Ã^K E` |
 //! | hops | one per hop, block and slice | the block, the slice of the hop before | these rows and columns of the next |
 //! | rows | one per block of rows | all slices | rows of `Ã^K E`, or of a model's `H`, with the names of their nodes |
-//! | pairs | one per repeat | the graph file | the graph without held-out edges, and all pairs: a training begins |
+//! | features | one | the graph file, the user's features | a row for each node, in order; the graph file if they name more nodes |
+//! | pairs | one per repeat | the graph file, the user's features | the graph without held-out edges, and all pairs: a training begins |
 //! | model | one | pairs, and the slices of these graphs | the model |
 //!
 //! `slices` needs the edges in one place and nothing from other workers; `hops` needs the edges of one block. Both give the bits of
@@ -18,6 +19,7 @@
 //! again anywhere. The Python package runs them on Ray.
 
 mod edges;
+mod features;
 mod hops;
 mod ids;
 mod rows;
@@ -27,10 +29,11 @@ use crate::dataset::{EdgeColumns, WeightColumn};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, whole_vectors};
 use crate::linalg::half::Storage;
-use crate::panels::{PanelSource, Propagation};
+use crate::model::Model;
+use crate::panels::{MatrixFile, PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds, Stream};
-use crate::source::{Signal, SignalScale};
-use crate::trained::{Propagations, Trained};
+use crate::source::{Signal, SignalScale, Source};
+use crate::trained::{NOT_FIRST, Trained};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -87,14 +90,20 @@ pub enum Task {
     JoinBlocks {},
     /// From a graph file to nothing: reads and checks all of it.
     CheckGraph {},
-    /// From nothing to nothing. Returns the scale of halves for some rows.
+    /// From the graph file, the features of the user and perhaps a model in one file, to a graph file, if features name nodes that the
+    /// graph does not have, and to the features in the order of its nodes, if they are propagated.
+    ReadFeatures {
+        /// The settings of the training, as in a TOML file; none if there is a model.
+        settings: Option<toml::Table>,
+    },
+    /// From nothing, or features, to nothing. Returns the scale of halves for some rows.
     FindScale {
         /// What is propagated.
         source: MatrixSettings,
         /// The rows.
         rows: [usize; 2],
     },
-    /// From the graph file to these columns of `Ã^K E`.
+    /// From the graph file, and features if they are the matrix, to these columns of `Ã^K E`.
     PropagateSlice {
         /// What is propagated.
         source: MatrixSettings,
@@ -103,7 +112,7 @@ pub enum Task {
         /// The columns.
         columns: [usize; 2],
     },
-    /// From a block to its rows of these columns of `E`, as the first hop reads them.
+    /// From a block, and features if they are the matrix, to its rows of these columns of `E`, as the first hop reads them.
     StartRows {
         /// What is propagated.
         source: MatrixSettings,
@@ -130,8 +139,8 @@ pub enum Task {
         /// The rows.
         rows: [usize; 2],
     },
-    /// From the graph file or the block with the names, slices in order, and perhaps a model and `Ã^K 1`, to rows as .npy or .parquet;
-    /// beside the former goes a file of ids.
+    /// From the graph file or the block with the names, slices in order, and perhaps a model and slices of `Ã^K F`, to rows as .npy or
+    /// .parquet; beside the former goes a file of ids.
     WriteRows {
         /// The rows.
         rows: [usize; 2],
@@ -139,45 +148,35 @@ pub enum Task {
         skip: usize,
         /// How many slices there are.
         slices: usize,
-        /// What is made of the rows: nothing, or the representations of a model.
+        /// Whether rows are representations of a model, which comes behind the slices.
         #[serde(default)]
-        model: ModelInput,
+        model: bool,
+        /// How many slices of `Ã^K F` come behind the model.
+        #[serde(default)]
+        features: usize,
     },
     /// From the rows of a slice, block by block, to all rows of the slice.
     JoinRows {},
-    /// From the graph file to the graph without the edges that a repeat holds out, and the pairs of the repeat.
+    /// From the graph file, and perhaps the features of the user, to the graph without the edges that a repeat holds out, and the pairs
+    /// of the repeat.
     HoldOut {
         /// The settings of the training, as in a TOML file.
         settings: toml::Table,
         /// Counted from 0.
         repeat: usize,
     },
-    /// From the graph file, and of each repeat its pairs, the slices of `Ã^K E` of its graph and perhaps `Ã^K 1`, to the model in one
-    /// file.
+    /// From the graph file, and of each repeat its pairs and the slices of `Ã^K E` and `Ã^K F` of its graph, to the model in one file.
     TrainModel {
         /// How many slices a repeat has.
         slices: usize,
-        /// Whether `Ã^K 1` comes behind them.
-        ones: bool,
+        /// How many of `Ã^K F` come behind them.
+        features: usize,
     },
     /// From all rows in order, each as so many slices, to nothing. Returns the SHA-256 of their numbers.
     DigestRows {
         /// How many files have the columns of the same rows.
         slices: usize,
     },
-}
-
-/// What of a model comes behind the slices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ModelInput {
-    /// Nothing.
-    #[default]
-    None,
-    /// The model.
-    Model,
-    /// The model and `Ã^K 1`.
-    ModelAndOnes,
 }
 
 /// What ids are.
@@ -220,6 +219,11 @@ pub enum MatrixSettings {
         /// 1.
         dim: usize,
     },
+    /// `F`, in a file of [`Task::ReadFeatures`].
+    Features {
+        /// `d0`.
+        dim: usize,
+    },
 }
 
 impl MatrixSettings {
@@ -235,18 +239,36 @@ impl MatrixSettings {
             PanelSource::Signal { signal, stream, dim, factor } => {
                 Some(MatrixSettings::Signal { signal, stream, dim, factor })
             }
-            PanelSource::Ones => Some(MatrixSettings::Ones { dim: 1 }),
             _ => None,
         }
     }
 
-    fn source(&self) -> PanelSource {
-        match *self {
+    /// `F` of nodes with so many features.
+    fn features(dim: usize) -> MatrixSettings {
+        if dim == 0 { MatrixSettings::Ones { dim: 1 } } else { MatrixSettings::Features { dim } }
+    }
+
+    /// Whether it is in a file.
+    fn is_stored(&self) -> bool {
+        matches!(self, MatrixSettings::Features { .. })
+    }
+
+    /// The matrix, which is in this file if it is in one.
+    fn source(&self, file: &[PathBuf]) -> Result<PanelSource> {
+        Ok(match *self {
             MatrixSettings::Signal { signal, stream, dim, factor } => {
                 PanelSource::Signal { signal, stream, dim, factor }
             }
             MatrixSettings::Ones { .. } => PanelSource::Ones,
-        }
+            MatrixSettings::Features { dim } => {
+                let path = file.first().ok_or_else(|| Error::setting("features", dim, "expected their file"))?;
+                let found = MatrixFile::open(path)?;
+                if found.shape()[1] != dim {
+                    return Err(Error::file(path, format!("has {} columns; expected {dim}", found.shape()[1])));
+                }
+                PanelSource::File(found)
+            }
+        })
     }
 }
 
@@ -274,20 +296,26 @@ pub struct GraphCounts {
     pub weighted: bool,
 }
 
-/// What has to be propagated for a model, as a JSON object: `matrix`, `hops`, `storage`, whether `ones` as well, and `num_nodes`
-/// that the model knows. Of models all of whose message passing is `Ã^K E` and `Ã^K 1`.
+/// What has to be propagated for a model, as a JSON object: `matrix`, `hops`, `storage`, the matrix of `features` if the model has a
+/// branch for them, and `num_nodes` that the model knows. Of models all of whose message passing is `Ã^K E` and `Ã^K F`.
 pub fn message_passing(trained: &Trained) -> Result<Value> {
-    let (nowhere, _) = Graph::from_edges(0, &[])?;
-    message_passing_of(&trained.propagations(nowhere.into())?, trained.ids.len())
+    if !trained.can_embed_within() {
+        return Err(Error::setting("model", &trained.config.model, NOT_FIRST));
+    }
+    let draw = trained.run().best_epoch as u64;
+    message_passing_of(trained.model(), draw, trained.num_features_used(), trained.ids.len())
 }
 
-fn message_passing_of(propagations: &Propagations, num_nodes: usize) -> Result<Value> {
-    let Propagation { hops, storage, source, .. } = &propagations.signal;
+fn message_passing_of(model: &Model, draw: u64, num_features: usize, num_nodes: usize) -> Result<Value> {
+    let (nowhere, _) = Graph::from_edges(0, &[])?;
+    let signal = model.signal_propagation(nowhere.into(), None, draw);
+    let Propagation { hops, storage, source, .. } = signal.expect("a model whose message passing comes first");
+    let features = model.architecture().uses(Source::Features).then(|| MatrixSettings::features(num_features));
     Ok(json!({
-        "matrix": MatrixSettings::of_source(source),
+        "matrix": MatrixSettings::of_source(&source),
         "hops": hops,
         "storage": storage,
-        "ones": propagations.constant.is_some(),
+        "features": features,
         "num_nodes": num_nodes,
     }))
 }
@@ -333,31 +361,40 @@ impl Task {
             (Task::CutBlock { rows }, [graph], [out]) => edges::cut_block(graph, range(*rows), out),
             (Task::JoinBlocks {}, blocks, [out]) => edges::join_blocks(blocks, out),
             (Task::CheckGraph {}, [graph], []) => edges::check_graph(graph),
-            (Task::FindScale { source, rows }, [], []) => {
-                Ok(json!({ "scale": source.source().scale(None, range(*rows)) }))
+            (Task::ReadFeatures { settings }, [graph, features, model @ ..], [whole, out])
+                if model.len() + usize::from(settings.is_some()) == 1 =>
+            {
+                features::read(graph, features, settings.as_ref(), model.first().map(PathBuf::as_path), whole, out)
             }
-            (Task::PropagateSlice { source, hops, columns }, [graph], [out]) => {
-                hops::propagate_slice(graph, source.source(), hops, range(*columns), out)
+            (Task::FindScale { source, rows }, file, []) if file.len() == usize::from(source.is_stored()) => {
+                Ok(json!({ "scale": source.source(file)?.scale(None, range(*rows)) }))
             }
-            (Task::StartRows { source, hops, columns, graph }, [block], [out]) => {
-                hops::start_rows(block, source.source(), hops, range(*columns), graph, out)
+            (Task::PropagateSlice { source, hops, columns }, [graph, file @ ..], [out])
+                if file.len() == usize::from(source.is_stored()) =>
+            {
+                hops::propagate_slice(graph, source.source(file)?, hops, range(*columns), out)
+            }
+            (Task::StartRows { source, hops, columns, graph }, [block, file @ ..], [out])
+                if file.len() == usize::from(source.is_stored()) =>
+            {
+                hops::start_rows(block, source.source(file)?, hops, range(*columns), graph, out)
             }
             (Task::HopRows { hops, width, last, graph }, [block, others @ ..], [out]) => {
                 hops::hop_rows(block, others, hops, *width, *last, graph, out)
             }
             (Task::MatchModel { rows }, [model, names], []) => rows::match_model(model, names, range(*rows)),
-            (Task::WriteRows { rows, skip, slices, model }, [names, others @ ..], [out, ..])
-                if others.len() == slices + *model as usize =>
+            (Task::WriteRows { rows, skip, slices, model, features }, [names, others @ ..], [out, ..])
+                if others.len() == slices + usize::from(*model) + features =>
             {
                 let (slices, model) = others.split_at(*slices);
                 rows::write_rows(names, range(*rows), slices, *skip, model, out)
             }
             (Task::JoinRows {}, parts, [out]) => rows::join_rows(parts, out),
-            (Task::HoldOut { settings, repeat }, [graph], [visible, pairs]) => {
-                training::hold_out(graph, settings, *repeat, visible, pairs)
+            (Task::HoldOut { settings, repeat }, [graph, features @ ..], [visible, pairs]) if features.len() < 2 => {
+                training::hold_out(graph, features.first(), settings, *repeat, visible, pairs)
             }
-            (Task::TrainModel { slices, ones }, [graph, files @ ..], [out]) => {
-                training::train(graph, files, *slices, *ones, out)
+            (Task::TrainModel { slices, features }, [graph, files @ ..], [out]) => {
+                training::train(graph, files, *slices, *features, out)
             }
             (Task::DigestRows { slices }, files, []) => rows::digest_rows(files, *slices),
             _ => {

@@ -17,8 +17,14 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Rows that are in memory at a time.
+/// Rows of a model that are in memory at a time.
 const ROWS: usize = 1 << 16;
+
+/// Rows that are copied at a time, so that they stay in the cache of a core from the file that they are read from to the one that they go
+/// to.
+fn rows_in_cache(cols: usize) -> usize {
+    ((1 << 16) / cols.max(1)).clamp(1 << 6, ROWS)
+}
 
 /// Some rows of all slices, beside each other.
 struct SliceRows {
@@ -43,9 +49,9 @@ impl SliceRows {
     }
 
     /// The next rows.
-    fn read(&mut self, rows: usize) -> Result<Matrix> {
-        let cols = self.cols();
-        let (mut matrix, mut first) = (Matrix::zeros(rows, cols), 0);
+    fn read(&mut self, rows: usize, matrix: &mut Matrix) -> Result<()> {
+        let (cols, mut first) = (self.cols(), 0);
+        matrix.reshape(rows, cols);
         for slice in &mut self.slices {
             slice.read(self.next..self.next + rows, &mut self.part)?;
             let width = slice.shape()[1];
@@ -55,7 +61,7 @@ impl SliceRows {
             first += width;
         }
         self.next += rows;
-        Ok(matrix)
+        Ok(())
     }
 }
 
@@ -66,11 +72,11 @@ pub(super) fn join_rows(parts: &[PathBuf], out: &Path) -> Result<Value> {
     let cols = parts.first().map_or(0, |part| part.shape()[1]);
     let mut file = BufWriter::with_capacity(1 << 20, File::create(out).map_err(Error::io(out))?);
     npy::write_header::<f32>(&mut file, &[rows, cols]).map_err(Error::io(out))?;
-    let mut values = Vec::new();
+    let (mut values, at_a_time) = (Vec::new(), rows_in_cache(cols));
     for part in &mut parts {
-        for first in (0..part.shape()[0]).step_by(ROWS) {
+        for first in (0..part.shape()[0]).step_by(at_a_time) {
             threads::check();
-            part.read(first..(first + ROWS).min(part.shape()[0]), &mut values)?;
+            part.read(first..(first + at_a_time).min(part.shape()[0]), &mut values)?;
             file.write_all(bytes_of(&values)).map_err(Error::io(out))?;
         }
     }
@@ -97,7 +103,7 @@ fn names_of(path: &Path, rows: Range<usize>) -> Result<Ids> {
 }
 
 /// Reads a model from one file.
-fn read_model(path: &Path) -> Result<Trained> {
+pub(super) fn read_model(path: &Path) -> Result<Trained> {
     Trained::from_bytes(&std::fs::read(path).map_err(Error::io(path))?)
 }
 
@@ -117,7 +123,7 @@ pub(super) fn match_model(model: &Path, names: &Path, rows: Range<usize>) -> Res
     Ok(json!({}))
 }
 
-/// Rows from all slices, with names; those of a model's representations, if there is a model and perhaps `Ã^K 1`.
+/// Rows from all slices, with names; those of a model's representations, if there is a model and perhaps slices of `Ã^K F`.
 pub(super) fn write_rows(
     names: &Path,
     rows: Range<usize>,
@@ -127,21 +133,26 @@ pub(super) fn write_rows(
     out: &Path,
 ) -> Result<Value> {
     let ids = names_of(names, rows.clone())?;
-    let (model, ones) = match model {
-        [] => (None, None),
-        [model, ones @ ..] => (Some(read_model(model)?), ones.first().cloned()),
+    let (model, features) = match model {
+        [] => (None, &[][..]),
+        [model, features @ ..] => (Some(read_model(model)?), features),
     };
     let mut slices = SliceRows::open(slices, skip)?;
-    let mut ones = ones.map(|path| SliceRows::open(&[path], skip)).transpose()?;
+    let mut features = if features.is_empty() { None } else { Some(SliceRows::open(features, skip)?) };
     let cols = model.as_ref().map_or(slices.cols(), |model| model.model().representation_width());
     let mut writer = RowWriter::create(out, ids.into(), cols)?;
-    for first in rows.clone().step_by(ROWS) {
+    let at_a_time = if model.is_some() { ROWS } else { rows_in_cache(cols) };
+    let mut matrix = Matrix::default();
+    for first in rows.clone().step_by(at_a_time) {
         threads::check();
-        let nodes = first..(first + ROWS).min(rows.end);
-        let mut matrix = slices.read(nodes.len())?;
+        let nodes = first..(first + at_a_time).min(rows.end);
+        slices.read(nodes.len(), &mut matrix)?;
         if let Some(model) = &model {
-            let ones = ones.as_mut().map(|ones| ones.read(nodes.len())).transpose()?;
-            matrix = model.embed_rows(nodes.start, matrix, ones)?;
+            let features = features.as_mut().map(|features| {
+                let mut matrix = Matrix::default();
+                features.read(nodes.len(), &mut matrix).map(|()| matrix)
+            });
+            matrix = model.embed_rows(nodes.start, matrix, features.transpose()?)?;
         }
         writer.rows(&matrix)?;
     }
@@ -185,9 +196,11 @@ fn digest_parquet(path: &Path, hash: &mut Sha256) -> Result<()> {
 
 fn digest_slices(slices: &[PathBuf], hash: &mut Sha256) -> Result<()> {
     let mut slices = SliceRows::open(slices, 0)?;
-    for first in (0..slices.rows()).step_by(ROWS) {
+    let (mut matrix, at_a_time) = (Matrix::default(), rows_in_cache(slices.cols()));
+    for first in (0..slices.rows()).step_by(at_a_time) {
         threads::check();
-        hash.update(bytes_of(slices.read(ROWS.min(slices.rows() - first))?.data()));
+        slices.read(at_a_time.min(slices.rows() - first), &mut matrix)?;
+        hash.update(bytes_of(matrix.data()));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod streamed;
 pub use answers::{Classified, LabelledNode};
 pub use embedding::Embedding;
 pub use figures::{BaselineSummary, MetricSummary};
+pub(crate) use streamed::NOT_FIRST;
 pub use streamed::{Propagations, RowWriter, StreamedEmbedding};
 
 use crate::dataset::{Dataset, FixedSplit, Ids, Sample};

@@ -8,7 +8,7 @@ use crate::linalg::Matrix;
 use crate::memory::Memory;
 use crate::model::decoder::PairDecoder;
 use crate::model::{Model, View};
-use crate::panels::{PanelFile, PanelPlan, PanelProgress, PanelSource, Propagation, rows_at_a_time};
+use crate::panels::{MatrixFile, PanelFile, PanelPlan, PanelProgress, PanelSource, Propagation, rows_at_a_time};
 use crate::plan::{PropagationEstimate, Workload, too_little};
 use crate::source::Source;
 use nigh_formats::atomic::{self, PartialFile};
@@ -380,58 +380,85 @@ fn passed(addresses: Arc<[u32]>, signal: Matrix, features: Option<Matrix>) -> Re
     Ok(View::new(graph, features)?.with_addresses(addresses).with_propagated_signal(signal))
 }
 
-/// `Ã^K E`, and `Ã^K 1` where the model has a branch for features, of a graph whose nodes have none.
+/// `Ã^K E`, and `Ã^K F` where the model has a branch for features.
 #[derive(Debug, Clone)]
 pub struct Propagations {
     /// `Ã^K E`.
     pub signal: Propagation,
-    /// `Ã^K 1`.
-    pub constant: Option<Propagation>,
+    /// `Ã^K F`; `Ã^K 1` of nodes without features.
+    pub features: Option<Propagation>,
 }
 
 impl Propagations {
-    pub(crate) fn of(model: &Model, graph: Arc<Graph>, draw: u64) -> Option<Propagations> {
-        let signal = model.signal_propagation(graph, None, draw)?;
-        let uses_features = model.architecture().uses(Source::Features);
-        let constant = uses_features.then(|| Propagation { source: PanelSource::Ones, ..signal.clone() });
-        Some(Propagations { signal, constant })
+    /// Of nodes with so many features, which are in a file.
+    pub(crate) fn of(
+        model: &Model,
+        graph: Arc<Graph>,
+        draw: u64,
+        num_features: usize,
+        features: Option<&MatrixFile>,
+    ) -> Result<Option<Propagations>> {
+        let num_nodes = graph.num_nodes();
+        let Some(signal) = model.signal_propagation(graph, None, draw) else { return Ok(None) };
+        let source = match (num_features, features) {
+            _ if !model.architecture().uses(Source::Features) => None,
+            (0, _) => Some(PanelSource::Ones),
+            (_, Some(file)) if file.shape() == [num_nodes, num_features] => Some(PanelSource::File(file.clone())),
+            (_, file) => {
+                let [rows, cols] = file.map_or([0, 0], MatrixFile::shape);
+                let problem = format!("expected {num_features} for each of {num_nodes} nodes");
+                return Err(Error::setting("features", format!("{cols} for {rows} nodes"), problem));
+            }
+        };
+        let features = source.map(|source| Propagation { source, ..signal.clone() });
+        Ok(Some(Propagations { signal, features }))
     }
 }
 
 impl Trained {
-    /// What has to be propagated over the graph of the training, or one with the same nodes, for [`Trained::embed_rows`].
-    pub fn propagations(&self, graph: Arc<Graph>) -> Result<Propagations> {
-        let found = Propagations::of(&self.model, graph, self.run().best_epoch as u64);
+    /// What has to be propagated over the graph of the training, or one with the same nodes, for [`Trained::embed_rows`]. The features
+    /// are those of [`Trained::align`], if the model was trained with any.
+    pub fn propagations(&self, graph: Arc<Graph>, features: Option<&MatrixFile>) -> Result<Propagations> {
+        let draw = self.run().best_epoch as u64;
+        let found = Propagations::of(&self.model, graph, draw, self.num_features_used(), features)?;
         found.ok_or_else(|| Error::setting("model", &self.config.model, NOT_FIRST))
     }
 
-    /// `H` of consecutive nodes from `first` on, from their rows of `Ã^K E`, and of `Ã^K 1` where [`Trained::propagations`] has it.
-    pub fn embed_rows(&self, first: usize, signal: Matrix, constant: Option<Matrix>) -> Result<Matrix> {
+    /// How many features of a node the model looks at, beside the constant.
+    pub(crate) fn num_features_used(&self) -> usize {
+        let uses = self.config.task.uses_features() && self.model.architecture().uses(Source::Features);
+        if uses { self.summary.num_features } else { 0 }
+    }
+
+    /// `H` of consecutive nodes from `first` on, from their rows of `Ã^K E`, and of `Ã^K F` where [`Trained::propagations`] has it.
+    pub fn embed_rows(&self, first: usize, signal: Matrix, features: Option<Matrix>) -> Result<Matrix> {
         let architecture = self.model.architecture();
         let (rows, dim) = (signal.rows(), self.model.shape().signal_dim);
-        if architecture.propagated_signal().is_none() || self.summary.num_features > 0 {
+        if architecture.propagated_signal().is_none() {
             return Err(Error::setting("model", &self.config.model, NOT_FIRST));
         }
-        let fits = match &constant {
-            Some(constant) => constant.shape() == [rows, 1],
-            None => !architecture.uses(Source::Features),
+        let width = if architecture.uses(Source::Features) { self.num_features_used().max(1) } else { 0 };
+        let fits = match &features {
+            Some(features) => features.shape() == [rows, width],
+            None => width == 0,
         };
         if signal.cols() != dim || !fits || first + rows > self.summary.num_nodes {
             let (last, n) = (first + rows, self.summary.num_nodes);
             let problem = format!(
-                "{rows} rows of {} columns, up to node {last}; expected {dim} columns of Ã^K E, one of Ã^K 1, and {n} nodes",
-                signal.cols()
+                "{rows} rows of {} columns and {}, up to node {last}; expected {dim} columns of Ã^K E, {width} of Ã^K F, and {n} nodes",
+                signal.cols(),
+                features.map_or(0, |features| features.cols())
             );
             return Err(Error::setting("rows", first, problem));
         }
         let addresses = (first as u32..(first + rows) as u32).collect();
-        finite(self.model.represent(&passed(addresses, signal, constant)?, self.run().best_epoch as u64))
+        finite(self.model.represent(&passed(addresses, signal, features)?, self.run().best_epoch as u64))
     }
 }
 
 /// What a model has to be to be used row by row.
-const NOT_FIRST: &str =
-    "needs a model whose message passing is Ã^K E alone, such as smp-linear or smp-signal, and no features";
+pub(crate) const NOT_FIRST: &str =
+    "needs a model whose message passing is Ã^K E and Ã^K F alone, such as smp-linear or smp-signal";
 
 #[cfg(test)]
 mod tests {

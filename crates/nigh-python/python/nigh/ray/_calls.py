@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from .. import _nigh
-from .._errors import InputError
+from .._errors import InputError, note
 from .._model import Model, load
 from ._graph import Prepared, cut, examined, from_edges, from_graph_file, is_graph_file, joined
 from ._propagation import Columns, joined_slices, named, propagated, written
 from ._run import Result, Run
-from ._storage import File, Folder, Storage, sha256
+from ._storage import File, Folder, Storage
 from ._tasks import Task
 from ._workers import RayWorkers, ThisProcess, Workers
 
@@ -127,24 +127,35 @@ def propagate(
         return call.finish(parts, digest, graph, mode)
 
 
-def embed(model: Model | Path, source: Path, out: Path, **options: Unpack[Options]) -> Result:
+def embed(
+    model: Model | Path, source: Path, out: Path, *, features: Path | None = None, **options: Unpack[Options]
+) -> Result:  # fmt: skip
     """The representations of a model for all nodes of the graph of its training, as ``nigh embed`` gives them on one machine.
 
     Parameters
     ----------
     model : nigh.Model or path
-        A model whose message passing is that of the stochastic matrix alone, such as ``smp-linear``, for a graph without features.
+        A model whose message passing comes first, such as ``smp-linear``.
     source, out, **options
         Those of `propagate`.
+    features : path or URL
+        Features of the nodes in any format that the program reads, if the model was trained with some. They have to fit a worker.
     """
     native = (model if isinstance(model, Model) else load(model))._native
     passing, content = json.loads(native.message_passing()), native.to_bytes()
     hops, storage, dim = passing["hops"], passing["storage"], passing["matrix"]["dim"]
-    with Call("embed", source, out, {"model": hashlib.sha256(content).hexdigest()}, options) as call:
+    if features is None and (passing["features"] or {}).get("matrix") == "features":
+        raise InputError(f"the model was trained with {passing['features']['dim']} features of each node; features=FILE has to give them")
+    settings = {"model": hashlib.sha256(content).hexdigest()}
+    with Call("embed", source, out, settings, options, features) as call:
         if call.finished is not None:
             return call.finished
         stored = call.store("work/model/model.zip", content)
-        graph, mode = call.graph(hops, storage, dim)
+        graph, mode = call.graph(hops, storage, dim, one_file=features is not None)
+        matrix = None
+        if features is not None:
+            graph, matrix = call.read_features(graph, {"settings": None}, (stored,))
+            graph = cut(call.run, graph, "-features") if mode == "rows" else graph
         if graph.num_nodes != passing["num_nodes"]:
             known = passing["num_nodes"]
             raise InputError(f"the model knows {known} nodes, but the graph has {graph.num_nodes}; it has to be of this graph")
@@ -153,12 +164,12 @@ def embed(model: Model | Path, source: Path, out: Path, **options: Unpack[Option
             for number, rows in enumerate(graph.rows)
         ]
         call.run.stage("match", tasks)
-        columns, ones = call.passed(graph, mode, passing, "")
-        parts, digest = written(call.run, graph, columns, call.options["format"], stored, ones)
+        columns, of_features = call.passed(graph, mode, passing, matrix, "")
+        parts, digest = written(call.run, graph, columns, call.options["format"], stored, of_features)
         return call.finish(parts, digest, graph, mode)
 
 
-def train(source: Path, out: Path, *, pairs_per_epoch: int, **settings: Any) -> Result:
+def train(source: Path, out: Path, *, pairs_per_epoch: int, features: Path | None = None, **settings: Any) -> Result:
     """Trains a model on sampled pairs, as ``nigh train --pairs-per-epoch`` does on one machine: ``model`` in `out` is its folder.
 
     Parameters
@@ -167,9 +178,11 @@ def train(source: Path, out: Path, *, pairs_per_epoch: int, **settings: Any) -> 
         Those of `propagate`.
     pairs_per_epoch : int
         Positive pairs of an epoch.
+    features : path or URL
+        Features of the nodes in any format that the program reads. They have to fit a worker.
     **settings
-        The settings of `nigh.train`, such as ``model`` and ``epochs``, and `Options`. The model is one whose message passing is that
-        of the stochastic matrix alone.
+        The settings of `nigh.train`, such as ``model`` and ``epochs``, and `Options`. The model is one whose message passing comes first,
+        such as ``smp-linear``.
 
     Returns
     -------
@@ -179,30 +192,37 @@ def train(source: Path, out: Path, *, pairs_per_epoch: int, **settings: Any) -> 
     options = cast(Options, {name: settings.pop(name) for name in list(settings) if name in DEFAULTS})
     settings = {"pairs_per_epoch": pairs_per_epoch, **settings}
     table, repeats = _nigh.training_settings(settings)
-    with Call("train", source, out, json.loads(table), options) as call:
+    with Call("train", source, out, json.loads(table), options, features) as call:
         if call.finished is not None:
             return call.finished
         graph, mode = call.graph(2, "float32", call.options["slice_width"], one_file=True)
         assert graph.graph is not None
         tasks = [
             Task(
-                "pairs", f"{repeat:05}", {"do": "hold-out", "settings": json.loads(table), "repeat": repeat}, (graph.graph,),
-                (f"work/pairs/{repeat:05}.nigh", f"work/pairs/{repeat:05}.pairs"),
+                "pairs", f"{repeat:05}", {"do": "hold-out", "settings": json.loads(table), "repeat": repeat},
+                (graph.graph, *call.features), (f"work/pairs/{repeat:05}.nigh", f"work/pairs/{repeat:05}.pairs"),
             )
             for repeat in range(repeats)
         ]  # fmt: skip
-        inputs, slices, has_ones = [graph.graph], 0, False
-        for repeat, done in enumerate(call.run.stage("pairs", tasks)):
+        prepared = call.run.stage("pairs", tasks)
+        matrix = None
+        if features is not None:
+            graph, matrix = call.read_features(graph, {"settings": json.loads(table)}, ())
+        assert graph.graph is not None
+        inputs, counts = [graph.graph], {"slices": 0, "features": 0}
+        for repeat, done in enumerate(prepared):
             name = f"-{repeat}"
             visible = from_graph_file(call.run, done.files[0], call.options["shards"], name)
             visible = cut(call.run, visible, name) if mode == "rows" else visible
-            columns, ones = call.passed(visible, mode, done.facts, name)
-            found = joined_slices(call.run, columns, name)
-            slices, has_ones = len(found), ones is not None
-            inputs += [done.files[1], *found, *(joined_slices(call.run, ones, f"{name}-ones") if ones is not None else [])]
-        what = {"do": "train-model", "slices": slices, "ones": has_ones}
+            columns, of_features = call.passed(visible, mode, done.facts, matrix, name)
+            slices = joined_slices(call.run, columns, name)
+            of_nodes = [] if of_features is None else joined_slices(call.run, of_features, f"{name}-features")
+            counts = {"slices": len(slices), "features": len(of_nodes)}
+            inputs += [done.files[1], *slices, *of_nodes]
+        what = {"do": "train-model", **counts}
         (done,) = call.run.stage("model", [Task("model", "model", what, tuple(inputs), ("work/model/model.zip",))])
-        return call.finish(call.save_model(done.files[0]), done.files[0].sha256, graph, mode)
+        content = call.files.local(done.files[0]).read_bytes()
+        return call.finish(call.save_model(content), hashlib.sha256(content).hexdigest(), graph, mode)
 
 
 @dataclass
@@ -214,6 +234,8 @@ class Call:
     folder: Path
     settings: dict[str, Any]
     options: Options
+    #: The user's file of features, if there is one.
+    feature_file: Path | None = None
 
     def __enter__(self) -> Call:
         self.options = _checked(self.options)
@@ -223,6 +245,10 @@ class Call:
         self.files = Storage(given["storage_options"] or {}, None if cache is None else os.path.abspath(cache))
         self.out = Folder.at(self.folder, self.files)
         self.urls = self.files.expand(os.fspath(self.source))
+        self.feature_urls = [] if self.feature_file is None else self.files.expand(os.fspath(self.feature_file))
+        if len(self.feature_urls) > 1:
+            raise InputError(f"{self.feature_file} has {len(self.feature_urls)} files; features are expected in one")
+        self.features: list[File] = []
         workers: Workers
         if given["num_workers"] == 0:
             workers = ThisProcess(given["cpus_per_worker"])
@@ -242,8 +268,8 @@ class Call:
     def _claim(self) -> None:
         """Makes the folder that of this run, or goes on with it."""
         decisive = {name: value for name, value in self.options.items() if name in DECISIVE}
-        source = [[url, self.files.mark(url)] for url in self.urls]
-        self.run.claim({"command": self.command, **self.settings, **decisive, "source": source})
+        source, features = ([[url, self.files.mark(url)] for url in urls] for urls in (self.urls, self.feature_urls))
+        self.run.claim({"command": self.command, **self.settings, **decisive, "source": source, "features": features})
         self.finished = self.run.found()
 
     def graph(self, hops: int, storage: str, dim: int, one_file: bool = False) -> tuple[Prepared, str]:
@@ -255,6 +281,8 @@ class Call:
             "weight": "none" if given["weight"] is False else None if given["weight"] is True else given["weight"],
         }
         found = examined(self.run, self.urls)
+        if self.feature_urls:
+            self.features = examined(self.run, self.feature_urls, "feature-inputs")
         if len(self.urls) == 1 and is_graph_file(self.run, self.urls[0]):
             if any(value is not None for value in columns.values()):
                 raise InputError(f"{self.urls[0]} is a graph file, whose columns were chosen when it was written")
@@ -284,32 +312,49 @@ class Call:
             )
         return mode
 
-    def passed(self, graph: Prepared, mode: str, passing: dict[str, Any], name: str) -> tuple[Columns, Columns | None]:
-        """The message passing of a model: of the stochastic matrix, and of ones if it needs them."""
+    def read_features(self, graph: Prepared, what: dict[str, Any], model: tuple[File, ...]) -> tuple[Prepared, File | None]:
+        """The graph with all nodes that features name, and a row of features for each, if they are propagated."""
+        assert graph.graph is not None
+        task = Task(
+            "features", "features", {"do": "read-features", **what}, (graph.graph, *self.features, *model),
+            ("graph-all-nodes.nigh", "work/features/features"),
+        )  # fmt: skip
+        (done,) = self.run.stage("features", [task])
+        note(done.facts["notes"])
+        files = {file.url.rsplit("/", 1)[-1]: file for file in done.files}
+        if "graph-all-nodes.nigh" in files:
+            graph = from_graph_file(self.run, files["graph-all-nodes.nigh"], self.options["shards"], "-features")
+        return graph, files.get("features")
+
+    def passed(
+        self, graph: Prepared, mode: str, passing: dict[str, Any], features: File | None, name: str
+    ) -> tuple[Columns, Columns | None]:
+        """The message passing of a model: of the stochastic matrix, and of features or ones if it needs them."""
         hops, storage, width = passing["hops"], passing["storage"], self.options["slice_width"]
         columns = propagated(self.run, graph, mode, passing["matrix"], hops, storage, width, name)
-        if not passing["ones"]:
+        matrix = passing["features"]
+        if matrix is None:
             return columns, None
-        matrix = {"matrix": "ones", "dim": 1}
-        return columns, propagated(self.run, graph, mode, matrix, hops, storage, width, f"{name}-ones")
+        file = (features,) if features is not None and matrix["matrix"] == "features" else ()
+        return columns, propagated(self.run, graph, mode, matrix, hops, storage, width, f"{name}-features", file)
 
     def store(self, name: str, content: bytes) -> File:
         """A file of this process's own making."""
         with self.out.partial() as folder:
             path = folder / "content"
             path.write_bytes(content)
-            file = File(self.out.name(name), sha256(path), len(content))
+            file = File(self.out.name(name), _nigh.file_digest(path), len(content))
             self.out.publish(path, name)
         return file
 
-    def save_model(self, file: File) -> list[File]:
+    def save_model(self, content: bytes) -> list[File]:
         """The folder of a model that is in one file."""
         saved = []
         with self.out.partial() as folder:
-            _nigh.Model.from_bytes(self.files.local(file).read_bytes()).save(folder / "model")
+            _nigh.Model.from_bytes(content).save(folder / "model")
             for path in sorted((folder / "model").iterdir()):
                 name = f"model/{path.name}"
-                saved.append(File(self.out.name(name), sha256(path), path.stat().st_size))
+                saved.append(File(self.out.name(name), _nigh.file_digest(path), path.stat().st_size))
                 self.out.publish(path, name)
         return saved
 

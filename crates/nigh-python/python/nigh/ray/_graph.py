@@ -38,7 +38,7 @@ class Prepared:
         return {"num_nodes": self.num_nodes, "num_edges": self.num_edges, "weighted": self.weighted}
 
 
-def examined(run: Run, urls: Sequence[str]) -> list[File]:
+def examined(run: Run, urls: Sequence[str], stage: str = "inputs") -> list[File]:
     """The content of the user's files."""
     storage = run.out.storage
     if len(urls) == 1 and is_graph_file(run, urls[0]) and (path := storage.in_place(urls[0])) is not None:
@@ -46,11 +46,11 @@ def examined(run: Run, urls: Sequence[str]) -> list[File]:
         with path.open("rb") as file:
             return [File(urls[0], hashlib.sha256(file.read(PAGE)).hexdigest(), path.stat().st_size)]
     tasks = [
-        Task("inputs", f"{number:05}", {"do": "examine", "url": url, "mark": storage.mark(url)}, (), ())
+        Task(stage, f"{number:05}", {"do": "examine", "url": url, "mark": storage.mark(url)}, (), ())
         for number, url in enumerate(urls)
     ]
-    found = run.stage("inputs", tasks)
-    return [File(url, done.facts["sha256"], done.facts["bytes"]) for url, done in zip(urls, found, strict=True)]
+    found = run.stage(stage, tasks)
+    return [File(url, done.facts["digest"], done.facts["bytes"]) for url, done in zip(urls, found, strict=True)]
 
 
 def is_graph_file(run: Run, url: str) -> bool:

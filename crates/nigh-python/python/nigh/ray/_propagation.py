@@ -27,48 +27,50 @@ class Columns:
 
 
 def propagated(
-    run: Run, graph: Prepared, mode: str, matrix: dict[str, Any], hops: int, storage: str, slice_width: int, name: str = ""
-) -> Columns:
-    """``A^K X`` for the matrix that the engine describes. `name` tells several matrices of a run apart."""
+    run: Run, graph: Prepared, mode: str, matrix: dict[str, Any], hops: int, storage: str, slice_width: int, name: str = "",
+    file: tuple[File, ...] = (),
+) -> Columns:  # fmt: skip
+    """``A^K X`` for the matrix that the engine describes, in a file if it is in one. `name` tells several matrices of a run apart."""
     columns = [(start, min(start + slice_width, matrix["dim"])) for start in range(0, matrix["dim"], slice_width)]
     settings = {"hops": hops, "storage": storage, "scale": None}
     if storage == "float16":
         # One scale for the whole matrix, however it is divided.
         tasks = [
-            Task(f"scale{name}", f"{number:05}", {"do": "find-scale", "source": matrix, "rows": rows}, (), ())
+            Task(f"scale{name}", f"{number:05}", {"do": "find-scale", "source": matrix, "rows": rows}, file, ())
             for number, rows in enumerate(graph.rows)
         ]
         scales = [done.facts["scale"] for done in run.stage(f"scale{name}", tasks)]
         if None not in scales:
             settings["scale"] = min(scales)
-            found = _attempt(run, graph, mode, matrix, columns, settings, name)
+            found = _attempt(run, graph, mode, matrix, file, columns, settings, name)
             if found is not None:
                 return found
         # An entry has no room in half precision: then all of them are in single precision.
         settings, name = {"hops": hops, "storage": "float32", "scale": None}, f"{name}-float32"
-    found = _attempt(run, graph, mode, matrix, columns, settings, name)
+    found = _attempt(run, graph, mode, matrix, file, columns, settings, name)
     assert found is not None, "single precision has room for every entry"
     return found
 
 
 def _attempt(
-    run: Run, graph: Prepared, mode: str, matrix: dict[str, Any], columns: Sequence[tuple[int, int]], settings: dict[str, Any],
-    name: str,
+    run: Run, graph: Prepared, mode: str, matrix: dict[str, Any], file: tuple[File, ...], columns: Sequence[tuple[int, int]],
+    settings: dict[str, Any], name: str,
 ) -> Columns | None:  # fmt: skip
     by = _by_slices if mode == "slices" else _by_rows
-    return by(run, graph, matrix, columns, settings, name)
+    return by(run, graph, matrix, file, columns, settings, name)
 
 
 def _by_slices(
-    run: Run, graph: Prepared, matrix: dict[str, Any], columns: Sequence[tuple[int, int]], settings: dict[str, Any], name: str
-) -> Columns | None:
+    run: Run, graph: Prepared, matrix: dict[str, Any], file: tuple[File, ...], columns: Sequence[tuple[int, int]],
+    settings: dict[str, Any], name: str,
+) -> Columns | None:  # fmt: skip
     """Every slice on its own, from the whole graph: nothing passes between workers."""
     assert graph.graph is not None
     stage = f"slices{name}"
     tasks = [
         Task(
             stage, f"{start:05}", {"do": "propagate-slice", "source": matrix, "hops": settings, "columns": [start, end]},
-            (graph.graph,), (f"work/{stage}/{start:05}.npy",),
+            (graph.graph, *file), (f"work/{stage}/{start:05}.npy",),
         )
         for start, end in columns
     ]  # fmt: skip
@@ -81,8 +83,9 @@ def _by_slices(
 
 
 def _by_rows(
-    run: Run, graph: Prepared, matrix: dict[str, Any], columns: Sequence[tuple[int, int]], settings: dict[str, Any], name: str
-) -> Columns | None:
+    run: Run, graph: Prepared, matrix: dict[str, Any], file: tuple[File, ...], columns: Sequence[tuple[int, int]],
+    settings: dict[str, Any], name: str,
+) -> Columns | None:  # fmt: skip
     """A hop after the other: each block of rows from all rows of the hop before."""
     assert graph.blocks is not None
     blocks = range(len(graph.rows))
@@ -104,7 +107,7 @@ def _by_rows(
 
     counts = graph.counts()
     started: list[tuple[dict[str, Any], tuple[File, ...]]] = [
-        ({"do": "start-rows", "source": matrix, "hops": settings, "columns": [start, end], "graph": counts}, (graph.blocks[block],))
+        ({"do": "start-rows", "source": matrix, "hops": settings, "columns": [start, end], "graph": counts}, (graph.blocks[block], *file))
         for start, end in columns
         for block in blocks
     ]
@@ -133,7 +136,7 @@ def _fit(done: Sequence[Done]) -> bool:
 
 
 def written(
-    run: Run, graph: Prepared, columns: Columns, form: str, model: File | None = None, ones: Columns | None = None
+    run: Run, graph: Prepared, columns: Columns, form: str, model: File | None = None, features: Columns | None = None
 ) -> tuple[list[File], str]:
     """Rows with the names of their nodes, a file per block, and the digest of all numbers. With a model, its representations."""
     tasks = []
@@ -142,8 +145,9 @@ def written(
         what = {"do": "write-rows", "rows": [start, end], "skip": columns.skips[number], "slices": len(slices)}
         inputs = [named(graph, number), *slices]
         if model is not None:
-            what["model"] = "model" if ones is None else "model-and-ones"
-            inputs += [model, *(ones.files[number] if ones is not None else [])]
+            of_features = [] if features is None else features.files[number]
+            what |= {"model": True, "features": len(of_features)}
+            inputs += [model, *of_features]
         outputs = (part, f"{part}.ids.txt") if form == "npy" else (part,)
         tasks.append(Task("rows", f"{number:05}", what, tuple(inputs), outputs))
     if model is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .. import _nigh
 from .._errors import FileError, InputError
 
 
@@ -22,7 +22,8 @@ class File:
     """A file whose content is known."""
 
     url: str
-    sha256: str
+    #: XXH3 of 128 bits.
+    digest: str
     bytes: int
 
 
@@ -79,9 +80,9 @@ class Storage:
         """Reads a file whose content is not known yet."""
         path = self.in_place(url)
         if path is not None:
-            return File(url, sha256(path), path.stat().st_size)
+            return File(url, _nigh.file_digest(path), path.stat().st_size)
         with self._copied(url) as copy:
-            known = File(url, sha256(copy), copy.stat().st_size)
+            known = File(url, _nigh.file_digest(copy), copy.stat().st_size)
             os.replace(copy, self._place(known))
         return known
 
@@ -95,13 +96,13 @@ class Storage:
         place = self._place(file)
         if not place.exists():
             with self._copied(file.url) as copy:
-                if sha256(copy) != file.sha256:
+                if _nigh.file_digest(copy) != file.digest:
                     raise FileError(f"{file.url} has changed while it was in use")
                 os.replace(copy, place)
         return place
 
     def _place(self, file: File) -> Path:
-        folder = self._folder() / file.sha256
+        folder = self._folder() / file.digest
         folder.mkdir(parents=True, exist_ok=True)
         # Formats are told by the end of a name.
         return folder / file.url.rsplit("/", 1)[-1]
@@ -202,15 +203,6 @@ class Folder:
         fs, path = self.storage.open(self.name(name))
         if fs.exists(path):
             fs.rm(path, recursive=True)
-
-
-def sha256(path: Path) -> str:
-    """The digest of a file."""
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            found.update(block)
-    return found.hexdigest()
 
 
 def _is_local(fs: Any) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _nigh
-from ._storage import File, Folder, sha256
+from ._storage import File, Folder
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Task:
 
     def key(self) -> str:
         """The digest of all that the result depends on."""
-        content = [_nigh.__version__, self.what, [file.sha256 for file in self.inputs], self.outputs]
+        content = [_nigh.__version__, self.what, [file.digest for file in self.inputs], self.outputs]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -76,7 +76,7 @@ def perform(task: Task, out: Folder, threads: int) -> Done:
         for name, path in zip(task.outputs, paths, strict=True):
             # What nobody could use is not written.
             if path.exists():
-                files[name] = {"sha256": sha256(path), "bytes": path.stat().st_size}
+                files[name] = {"digest": _nigh.file_digest(path), "bytes": path.stat().st_size}
                 out.publish(path, name)
         manifest = {
             "key": task.key(), "files": files, "facts": facts, "seconds": time.monotonic() - started,
@@ -90,13 +90,13 @@ def _facts(what: dict[str, Any], inputs: list[Path], outputs: list[Path], out: F
     if what["do"] == "examine":
         # A file of the user, by its place; all others are known by their content.
         found = out.storage.examine(what["url"])
-        return {"sha256": found.sha256, "bytes": found.bytes}
+        return {"digest": found.digest, "bytes": found.bytes}
     facts: dict[str, Any] = json.loads(_nigh.run_task(json.dumps(what), inputs, outputs, threads))
     return facts
 
 
 def _done(manifest: dict[str, Any], out: Folder) -> Done:
-    files = tuple(File(out.name(name), file["sha256"], file["bytes"]) for name, file in manifest["files"].items())
+    files = tuple(File(out.name(name), file["digest"], file["bytes"]) for name, file in manifest["files"].items())
     return Done(files, manifest["facts"], manifest["seconds"], manifest["cpu"], manifest["peak"], manifest["before"])
 
 

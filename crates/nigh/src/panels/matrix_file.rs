@@ -1,0 +1,88 @@
+//! A matrix in a file, from which any part is propagated.
+
+use super::{PanelSource, rows_at_a_time};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::threads;
+use nigh_formats::sections::{Mapped, SectionWriter, Sections};
+use std::ops::Range;
+use std::path::Path;
+
+/// A matrix in a mapped file: sections `shape` and `rows`.
+#[derive(Debug, Clone)]
+pub struct MatrixFile {
+    shape: [usize; 2],
+    rows: Mapped<f32>,
+}
+
+impl MatrixFile {
+    /// Opens a file of [`MatrixFile::write`], which must not change while it is in use.
+    pub fn open(path: &Path) -> Result<MatrixFile> {
+        let sections = Sections::open(path)?;
+        let (shape, rows) = (sections.get::<usize>("shape")?, sections.get::<f32>("rows")?);
+        match (shape.as_deref(), rows) {
+            (Some(&[num_rows, cols]), Some(rows)) if num_rows.checked_mul(cols) == Some(rows.len()) => {
+                Ok(MatrixFile { shape: [num_rows, cols], rows })
+            }
+            _ => Err(Error::file(path, "holds no matrix")),
+        }
+    }
+
+    /// Writes the first rows of a matrix.
+    pub fn write(source: &PanelSource, num_rows: usize, path: &Path) -> Result<()> {
+        let mut writer = SectionWriter::create(path)?;
+        writer.section("shape")?;
+        writer.write(&[num_rows, source.cols()])?;
+        writer.section("rows")?;
+        let (mut block, at_a_time) = (Matrix::default(), rows_at_a_time(source.cols()));
+        for first in (0..num_rows).step_by(at_a_time) {
+            threads::check();
+            source.fill(None, first..(first + at_a_time).min(num_rows), 0..source.cols(), &mut block);
+            writer.write(block.data())?;
+        }
+        Ok(writer.finish()?)
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+
+    /// `X[rows, columns]`. Their memory is given back: a panel is used once, and others may have less than all columns.
+    pub(super) fn copy(&self, rows: Range<usize>, columns: Range<usize>, block: &mut Matrix) {
+        let cols = self.shape[1];
+        block.reshape(rows.len(), columns.len());
+        let all = rows.start * cols..rows.end * cols;
+        let places = block.data_mut().chunks_exact_mut(columns.len().max(1));
+        for (to, from) in places.zip(self.rows[all.clone()].chunks_exact(cols.max(1))) {
+            to.copy_from_slice(&from[columns.clone()]);
+        }
+        self.rows.release(all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_the_file_are_those_of_the_matrix() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("matrix");
+        let matrix = Matrix::from_fn(1_000, 7, |row, column| (row * 7 + column) as f32);
+        MatrixFile::write(&PanelSource::Dense(matrix.clone().into()), 1_000, &path).unwrap();
+        let file = MatrixFile::open(&path).unwrap();
+        assert_eq!(file.shape(), [1_000, 7]);
+        let mut part = Matrix::default();
+        // Twice, since memory was given back.
+        for (rows, columns) in [(0..1_000, 0..7), (3..900, 2..5), (3..900, 2..5), (999..1_000, 6..7)] {
+            file.copy(rows.clone(), columns.clone(), &mut part);
+            let expected = Matrix::from_fn(rows.len(), columns.len(), |row, column| {
+                matrix.row(rows.start + row)[columns.start + column]
+            });
+            assert_eq!(part, expected);
+        }
+        std::fs::write(&path, b"1,2\n").unwrap();
+        assert!(MatrixFile::open(&path).is_err());
+    }
+}
