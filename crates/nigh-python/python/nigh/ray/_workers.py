@@ -117,8 +117,9 @@ def start(ray: Any, num_cpus: int | None) -> None:
             include_dashboard=False,
             # Nothing large passes through it: files do.
             object_store_memory=100 << 20,
-            # Workers wait while a stage has a single task; by default they are ended after a second, and started again.
-            _system_config={"idle_worker_killing_time_threshold_ms": 600_000},
+            # Workers wait while a stage has a single task; by default they are ended after a second, and started again. And by default
+            # they give way to every other process (niceness 15); here they do the work that the user waits for.
+            _system_config={"idle_worker_killing_time_threshold_ms": 600_000, "worker_niceness": 0},
             log_to_driver=False,
             logging_level="ERROR",
         )
