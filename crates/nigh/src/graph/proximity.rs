@@ -75,16 +75,18 @@ impl<'a> Walks<'a> {
 
     /// `|a_i|`.
     pub fn norm(&self, node: u32, hops: usize) -> f64 {
+        let Some(before) = hops.checked_sub(1) else { return 1.0 };
         let mut sum = 0.0;
         let mut add = |[piece]: [WalkRow; 1]| piece.values.iter().for_each(|value| sum += value * value);
-        self.step([&self.row(node, hops - 1)], self.all(), &mut add);
+        self.step([&self.row(node, before)], self.all(), &mut add);
         sum.sqrt()
     }
 
-    /// `S_ij = <a_i, a_j>`, of which the last step is never in one piece.
+    /// `S_ij = <a_i, a_j>`, added up in pieces of the last step.
     pub fn proximity(&self, [i, j]: [u32; 2], hops: usize) -> f64 {
+        let Some(before) = hops.checked_sub(1) else { return f64::from(u8::from(i == j)) };
         let mut sum = 0.0;
-        let [left, right] = [i, j].map(|node| self.row(node, hops - 1));
+        let [left, right] = [i, j].map(|node| self.row(node, before));
         self.step([&left, &right], self.all(), &mut |[left, right]| left.add_products(&right, &mut sum));
         sum
     }
@@ -102,6 +104,9 @@ impl<'a> Walks<'a> {
     pub fn max_row_norm(&self, hops: usize, most_messages: u64) -> Option<f64> {
         /// Rows lengthened before the largest is looked for again.
         const TOGETHER: usize = 256;
+        if hops == 0 {
+            return Some(1.0);
+        }
         let mut rows = self.bounds();
         while let Some(&(Bound(largest), _, length)) = rows.peek() {
             if length as usize == hops {
@@ -283,6 +288,10 @@ mod tests {
         let of_one = walks.norms(&Vec::from_iter(0..18), 1).into_iter().fold(0.0, f64::max);
         assert!((walks.max_row_norm(1, u64::MAX).unwrap() - of_one).abs() < 1e-12);
         assert_eq!(Walks::new(&operator).max_row_norm(3, 10), None);
+        // No step: the identity.
+        let identity =
+            (walks.norm(4, 0), walks.proximity([4, 4], 0), walks.proximity([4, 5], 0), walks.max_row_norm(0, 0));
+        assert_eq!(identity, (1.0, 1.0, 0.0, Some(1.0)));
     }
 
     #[test]
