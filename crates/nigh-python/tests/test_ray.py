@@ -385,6 +385,32 @@ def test_several_nodes_have_the_bits_of_one(graphs: dict[str, Graph], tmp_path: 
     assert json.loads(done.stdout.splitlines()[-1]) == [graphs["weighted"].vectors()] * 2
 
 
+LOOPBACK_ALONE = """
+import fcntl, json, socket, struct, sys
+import nigh.ray
+
+assert [name for _, name in socket.if_nameindex()] == ["lo"], "a network of its own"
+with socket.socket() as any_socket:
+    # SIOCSIFFLAGS: up, loopback, running.
+    fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH14x", b"lo", 0x49))
+found = nigh.ray.propagate(sys.argv[1], sys.argv[2], num_workers=2, signal_dim=24, shards=5, format="npy", progress=False)
+print(json.dumps(found.sha256))
+"""
+
+
+def test_a_network_of_loopback_alone_is_enough(graphs: dict[str, Graph], tmp_path: Path) -> None:
+    namespace = ["unshare", "--net", "--map-root-user"]
+    try:
+        subprocess.run([*namespace, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no network namespace can be had here: {error}")
+    environment = {**os.environ, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    command = [*namespace, sys.executable, "-c", LOOPBACK_ALONE, str(graphs["holes"].parts), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, env=environment, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == graphs["holes"].vectors()
+
+
 def test_no_port_is_open_beyond_this_machine_and_tokens_are_asked_for(cluster: None) -> None:
     psutil = pytest.importorskip("psutil")
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
