@@ -1,7 +1,7 @@
 //! Graphs beyond memory: `propagate`, `embed --memory` and `estimate`. Every plan gives the same bytes and keeps to its limit.
 
 use crate::sample_graphs as graphs;
-use crate::test_folder::TestFolder;
+use crate::test_folder::{Answer, TestFolder};
 
 const TRAIN: &str = "--epochs 10 --repeats 1 -q --out model";
 
@@ -17,25 +17,39 @@ fn peak(stderr: &str) -> f64 {
     number.parse::<f64>().expect("a number") * size
 }
 
+/// Runs a command within each limit. It has to say which plan it takes, to keep to 1.1 times the limit, and to leave the same result.
+#[cfg(target_os = "linux")]
+fn same_within<T: PartialEq>(
+    folder: &TestFolder,
+    line: &str,
+    limits: &[(f64, &str)],
+    mut result: impl FnMut(Answer) -> T,
+) -> T {
+    let mut expected = None;
+    for &(limit, way) in limits {
+        let answer = folder.nigh(&format!("{line} --memory {limit}"));
+        assert!(answer.code == Some(0) && answer.stderr.contains(way), "{limit}: {}", answer.stderr);
+        let peak = peak(&answer.stderr);
+        assert!(peak <= 1.1 * limit, "{way}: {peak} of {limit}");
+        let found = result(answer);
+        assert!(expected.as_ref().is_none_or(|expected| *expected == found), "{way}: another result");
+        expected = Some(found);
+    }
+    expected.expect("a limit")
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn every_plan_has_the_same_bytes_and_keeps_to_its_memory() {
     let folder = TestFolder::new();
     folder.nigh("data convert ppa-sized -q --out graph.nigh").ok();
-    let mut expected = None;
-    for (limit, way) in [
+    let limits = [
         (760_000_000.0, "in memory, 64 columns"),
         (590_000_000.0, "in panels of columns, edges in memory, 32 columns"),
         (300_000_000.0, "out of core"),
         (260_000_000.0, "8 columns"),
-    ] {
-        let answer = folder.nigh(&format!("propagate graph.nigh --signal-dim 64 --out x.npy --memory {limit}"));
-        assert!(answer.code == Some(0) && answer.stderr.contains(way), "{limit}: {}", answer.stderr);
-        let peak = peak(&answer.stderr);
-        assert!(peak <= 1.1 * limit, "{way}: {peak} of {limit}");
-        let bytes = folder.read("x.npy");
-        assert!(*expected.get_or_insert_with(|| bytes.clone()) == bytes, "{way}: other bytes");
-    }
+    ];
+    same_within(&folder, "propagate graph.nigh --signal-dim 64 --out x.npy", &limits, |_| folder.read("x.npy"));
     folder.refuses(
         "propagate graph.nigh --signal-dim 64 --out x.npy --memory 100MiB",
         2,
@@ -49,23 +63,19 @@ fn a_training_on_sampled_pairs_keeps_to_its_memory_and_learns_the_same() {
     let folder = TestFolder::new();
     folder.nigh("data convert ppa-sized -q --out graph.nigh").ok();
     let train = "train graph.nigh --model smp-linear --signal-dim 64 --pairs-per-epoch 2000 --epochs 6 --repeats 1";
-    let mut expected = None;
-    for (limit, way) in [
+    let limits = [
         (900_000_000.0, "in memory, 64 columns"),
         (720_000_000.0, "in panels of columns, edges in memory"),
         (600_000_000.0, "out of core"),
         (510_000_000.0, "out of core"),
-    ] {
-        let answer = folder.nigh(&format!("{train} --out model --memory {limit}"));
-        assert!(answer.code == Some(0) && answer.stderr.contains(way), "{limit}: {}", answer.stderr);
-        let peak = peak(&answer.stderr);
-        assert!(peak <= 1.1 * limit, "{way}: {peak} of {limit}");
+    ];
+    same_within(&folder, &format!("{train} --out model"), &limits, |_| {
         let files = std::fs::read_dir(folder.path("model")).unwrap().map(|file| file.unwrap().path());
         let mut files: Vec<_> = files.map(|file| (file.clone(), std::fs::read(&file).unwrap())).collect();
         files.sort();
-        assert!(*expected.get_or_insert_with(|| files.clone()) == files, "{way}: other bytes");
         std::fs::remove_dir_all(folder.path("model")).unwrap();
-    }
+        files
+    });
     assert_eq!(std::fs::read_dir(folder.path(".")).unwrap().count(), 1, "nothing but the graph file stays");
     // Under a limit of the system: so much memory, two maps of the graph file, and stacks of threads.
     let under = |limit: usize, system: usize| {
@@ -97,22 +107,31 @@ fn a_certificate_is_the_same_on_every_plan_and_keeps_to_its_memory() {
     let folder = TestFolder::new();
     folder.nigh("data convert ppa-sized -q --out graph.nigh").ok();
     let certify = "certify graph.nigh --signal-dim 48 --pairs 40 --json";
-    let mut expected = None;
-    for (limit, way) in [
+    let limits = [
         (760_000_000.0, "in memory, 48 columns"),
         (590_000_000.0, "in panels of columns, edges in memory, 32 columns"),
         (270_000_000.0, "out of core"),
-    ] {
-        let answer = folder.nigh(&format!("{certify} --memory {limit}"));
-        assert!(answer.code == Some(0) && answer.stderr.contains(way), "{limit}: {}", answer.stderr);
-        let peak = peak(&answer.stderr);
-        assert!(peak <= 1.1 * limit, "{way}: {peak} of {limit}");
-        let found = answer.json();
-        assert!(found["num_pairs"] == 40 && found["signal_dim"] == 48 && found["mean_error"].as_f64().unwrap() > 0.0);
-        assert_eq!(*expected.get_or_insert_with(|| found.clone()), found, "{way}");
-    }
+    ];
+    let found = same_within(&folder, certify, &limits, |answer| answer.json());
+    assert!(found["num_pairs"] == 40 && found["signal_dim"] == 48 && found["mean_error"].as_f64().unwrap() > 0.0);
     assert_eq!(std::fs::read_dir(folder.path(".")).unwrap().count(), 1, "nothing but the graph file stays");
     folder.refuses(&format!("{certify} --memory 100MiB"), 2, &["`memory` is 100 MiB", "at least", "fewer pairs"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn classes_of_a_large_graph_keep_to_their_memory() {
+    let folder = TestFolder::new();
+    folder.nigh("data convert ppa-sized -q --out graph.nigh").ok();
+    folder
+        .write("labels.csv", (0..3_000).map(|at| format!("{},{}\n", 190 * at, ["x", "y"][at % 2])).collect::<String>());
+    let settings = "--labels labels.csv --task node-classification --model smp-linear --epochs 2 --repeats 1";
+    folder.nigh(&format!("train graph.nigh {settings} -q --out model")).ok();
+    let limits = [(800_000_000.0, "in memory"), (500_000_000.0, "out of core"), (330_000_000.0, "16 columns")];
+    let found = same_within(&folder, "predict model graph.nigh --out a.csv", &limits, |_| folder.read("a.csv"));
+    folder.nigh("predict model graph.nigh -q --out b.csv").ok();
+    assert!(found == folder.read("b.csv"), "as without a limit");
+    folder.refuses("predict model graph.nigh --out c.csv --memory 150MB", 2, &["this run takes"]);
 }
 
 #[test]
