@@ -24,7 +24,7 @@ fn commit() -> String {
     };
     // In a linked worktree these are not below `.git`.
     let state = git(&["rev-parse", "--git-path", "HEAD", "--git-path", "refs", "--git-path", "index"]);
-    let sources = ["../nigh/src", "../nigh/experiments", "src", "Cargo.toml"];
+    let sources = ["../nigh/src", "../nigh-paper/src", "../nigh-paper/experiments", "src", "Cargo.toml"];
     let watched = state.iter().flat_map(|paths| paths.lines()).chain(sources);
     watched.for_each(|path| println!("cargo:rerun-if-changed={path}"));
     let Some(commit) = git(&["describe", "--always", "--abbrev=10"]) else { return String::new() };

@@ -5,8 +5,8 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use nigh::dataset::BUILT_IN;
 use nigh::dataset::REGISTRY;
-use nigh::experiment::Experiment;
 use nigh::model::catalog;
+use nigh_paper::Experiment;
 use std::ffi::OsStr;
 
 /// The models of the catalog.

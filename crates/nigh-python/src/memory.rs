@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::work;
 use nigh::Memory;
 use nigh::dataset::{Folders, InputFiles};
-use nigh::report::estimate::{EstimatedRun, graph_size, size_of_counts, size_of_dataset};
+use nigh::run_estimate::{EstimatedRun, graph_size, size_of_counts, size_of_dataset};
 use pyo3::prelude::*;
 
 /// A limit as users write it: `"8GiB"`.

@@ -2,9 +2,9 @@
 
 use crate::errors::{exception, panicked};
 use nigh::dataset::fetch::FetchObserver;
-use nigh::experiment::{ComparedRepeat, ComparisonObserver, PlannedRepeat, Record, ReproductionObserver};
 use nigh::threads::{self, Interrupt};
 use nigh::train::{Evaluation, Observer, Progress, Run, Stage};
+use nigh_paper::{ComparedRepeat, ComparisonObserver, PlannedRepeat, Record, ReproductionObserver};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ops::ControlFlow;

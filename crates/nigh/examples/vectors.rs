@@ -6,8 +6,8 @@
 //! without arguments, all graphs of docs/beyond.md.
 
 use nigh::dataset::{Folders, InputFiles};
+use nigh::display::AlignedTable;
 use nigh::metric::{auc, rank_correlation};
-use nigh::report::aligned_table::AlignedTable;
 use nigh::train::mean_and_std;
 use nigh::{Config, Dataset, Matrix, Sample, Seeds, Split, Training};
 

@@ -34,23 +34,22 @@
 //! | `F_de` | [`model::Decoder`] | from two representations to a score |
 //! | `S = Ã^K (Ã^K)^T` | [`graph::proximity`] | walk proximity, and Theorem 2 |
 //!
-//! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training or reports. Modules from the
+//! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < estimate < tape < ops < dataset < encoder < model < task < train < trained < sampled < shards < training < experiment < report < tune
+//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < estimate < tape < ops < dataset < encoder < model < task < train < trained < sampled < shards < training < run_estimate
 
 pub mod dataset;
 pub mod display;
 pub mod encoder;
 pub mod estimate;
-pub mod experiment;
 pub mod graph;
 pub mod metric;
 pub mod model;
 pub mod ops;
 pub mod panels;
 pub mod plan;
-pub mod report;
+pub mod run_estimate;
 pub mod sampled;
 pub mod shards;
 pub mod statistics;
@@ -59,7 +58,6 @@ pub mod task;
 pub mod threads;
 pub mod train;
 pub mod trained;
-pub mod tune;
 
 mod error;
 mod label_sets;
@@ -88,6 +86,6 @@ pub use names::Auto;
 pub use seeds::{Purpose, Seeds};
 pub use source::{Node2Vec, Proximities, Reconstruction, Refresh, Signal, SignalScale, Source};
 pub use task::{Split, Task};
-pub use train::{Beside, Checkpoint, Config, Connected, Observer, Protocol, Resolved, Run, Silent};
+pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Reporting, Resolved, Run, Silent};
 pub use trained::Trained;
 pub use training::Training;

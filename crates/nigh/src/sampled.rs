@@ -30,7 +30,9 @@ use crate::model::{Architecture, Dimensions, Model};
 use crate::panels::{GatheredRows, MatrixFile, rows_at_a_time};
 use crate::seeds::Seeds;
 use crate::task::{DrawnPairs, EvaluationPairs, SampledPairs};
-use crate::train::{self, AskedNodes, Baseline, Beside, Config, HeldOut, Job, PreparedSplit, Resolved, Silent, Splits};
+use crate::train::{
+    self, AskedNodes, Baseline, Config, HeldOut, Job, PreparedSplit, Reporting, Resolved, Silent, Splits,
+};
 use crate::trained::{Propagations, Summary, Trained};
 use nigh_formats::interrupt::catch;
 use nigh_formats::npy::NpyRows;
@@ -98,7 +100,7 @@ pub fn hold_out(dataset: &Dataset, config: &Config, repeat: usize, graph: &Path,
         store_without(whole, hidden, graph)?;
         Ok(GraphStore::open(graph)?.graph().clone())
     };
-    let held_out = catch(|| HeldOut::new(dataset, &config, Beside::default(), seed, stored))??.0;
+    let held_out = catch(|| HeldOut::new(dataset, &config, Reporting::default(), seed, stored))??.0;
     PairsFile { held_out, config, data: Summary::of_data(dataset), path: pairs.to_path_buf() }.write()
 }
 
@@ -124,8 +126,8 @@ pub fn train(repeats: &[RepeatFiles], ids: Arc<Ids>) -> Result<Trained> {
         found.prepared(&architecture, files)
     };
     let (dimensions, splits) = (data.dimensions(), Splits::Prepared(&prepared));
-    let beside = Beside::default();
-    let job = Job { dataset: None, dimensions, config: &config, architecture: &architecture, splits, beside };
+    let reporting = Reporting::default();
+    let job = Job { dataset: None, dimensions, config: &config, architecture: &architecture, splits, reporting };
     let outcome = catch(|| train::fit(&job, &mut Silent, None))??;
     Ok(Trained::on(data, ids, config, outcome))
 }

@@ -11,7 +11,7 @@ use crate::source::Source;
 use crate::task::Split;
 use crate::train::preset::Preset;
 use crate::train::sampled::SampledPlan;
-use crate::train::{self, Beside, Checkpoint, Config, Job, Observer, Resolved, Silent, Splits, class_memory};
+use crate::train::{self, Checkpoint, Config, Job, Observer, Reporting, Resolved, Silent, Splits, class_memory};
 use crate::trained::Trained;
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ pub struct Training<'d, 'o> {
     split: Option<Split>,
     observer: Option<&'o mut (dyn Observer + 'o)>,
     checkpoint: Option<Checkpoint>,
-    beside: Beside,
+    reporting: Reporting,
     plan: SampledPlan,
 }
 
@@ -71,7 +71,7 @@ impl<'d> Training<'d, 'static> {
             split: None,
             observer: None,
             checkpoint: None,
-            beside: Beside::default(),
+            reporting: Reporting::default(),
             plan: SampledPlan::in_memory(),
         })
     }
@@ -85,8 +85,8 @@ impl<'d, 'o> Training<'d, 'o> {
 
     /// Calls `observer` as the training proceeds; it may stop it.
     pub fn observer<'p>(self, observer: &'p mut (dyn Observer + 'p)) -> Training<'d, 'p> {
-        let Training { dataset, config, architecture, split, checkpoint, beside, plan, .. } = self;
-        Training { dataset, config, architecture, split, checkpoint, beside, plan, observer: Some(observer) }
+        let Training { dataset, config, architecture, split, checkpoint, reporting, plan, .. } = self;
+        Training { dataset, config, architecture, split, checkpoint, reporting, plan, observer: Some(observer) }
     }
 
     /// Writes the state of the training to a file, and resumes from it if it is there.
@@ -94,9 +94,9 @@ impl<'d, 'o> Training<'d, 'o> {
         Training { checkpoint: Some(checkpoint), ..self }
     }
 
-    /// What is measured beside the metric that chooses the epoch: by default every metric of the task, and simple baselines.
-    pub fn beside(self, beside: Beside) -> Training<'d, 'o> {
-        Training { beside, ..self }
+    /// What is reported in addition to the metric that chooses the epoch: by default every metric of the task, and simple baselines.
+    pub fn reporting(self, reporting: Reporting) -> Training<'d, 'o> {
+        Training { reporting, ..self }
     }
 
     /// Whether it learns from pairs that are drawn beforehand, which can keep to any memory that [`Training::plan`] finds enough: where
@@ -177,7 +177,7 @@ impl<'d, 'o> Training<'d, 'o> {
     /// checkpoint has then stays.
     pub fn run(self) -> Result<Trained> {
         let is_sampled = self.is_sampled();
-        let Training { dataset, config, architecture, split, observer, checkpoint, beside, plan } = self;
+        let Training { dataset, config, architecture, split, observer, checkpoint, reporting, plan } = self;
         let splits = match &split {
             Some(split) => Splits::Given(split),
             None if is_sampled => Splits::Sampled(&plan),
@@ -185,7 +185,8 @@ impl<'d, 'o> Training<'d, 'o> {
         };
         let dimensions = Dimensions::of(&dataset);
         let dataset_of = Some(&*dataset);
-        let job = Job { dataset: dataset_of, dimensions, config: &config, architecture: &architecture, splits, beside };
+        let job =
+            Job { dataset: dataset_of, dimensions, config: &config, architecture: &architecture, splits, reporting };
         let mut silent = Silent;
         let outcome = catch(|| train::fit(&job, observer.unwrap_or(&mut silent), checkpoint.as_ref()))??;
         Ok(Trained::new(&dataset, config, outcome))

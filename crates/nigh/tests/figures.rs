@@ -1,10 +1,9 @@
 //! What a figure means: every metric, intervals, baselines of the same split, and the end of a training that learns no more.
 
-use nigh::experiment::Experiment;
 use nigh::metric::{ClassMetric, PairMetric};
 use nigh::train::{Evaluation, Observer, Progress};
 use nigh::trained::MetricSummary;
-use nigh::{Auto, Beside, Checkpoint, Config, Dataset, Metric, Protocol, Task, Trained, Training};
+use nigh::{Checkpoint, Config, Dataset, Metric, Protocol, Reporting, Task, Trained, Training};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -41,7 +40,7 @@ fn all_metrics_are_those_of_the_chosen_epoch() {
         };
         assert_eq!(names.join(" "), expected, "{model}, {task}");
         // What is measured beside the metric changes nothing about it.
-        let alone = Training::new(&dataset, config(model, task)).unwrap().beside(Beside::Nothing).run().unwrap();
+        let alone = Training::new(&dataset, config(model, task)).unwrap().reporting(Reporting::Nothing).run().unwrap();
         assert!(alone.run().metrics.is_empty() && alone.run().baselines.is_empty());
         assert_eq!((alone.run().test, alone.run().valid), (trained.run().test, trained.run().valid));
         let again = trained.evaluate(&dataset).unwrap().0;
@@ -94,8 +93,8 @@ fn baselines_of_links_are_the_heuristics_on_the_same_split() {
         assert_eq!(names, ["preferential-attachment", "common-neighbors", "resource-allocation", "katz"]);
         for (at, baseline) in names.iter().enumerate() {
             let alone = train(&dataset, &config(baseline, Task::LinkPrediction));
-            for (run, beside) in alone.summary.repeats.iter().zip(&trained.summary.repeats) {
-                assert_eq!(beside.baselines[at].metrics, run.metrics, "{name}: {baseline}");
+            for (run, reporting) in alone.summary.repeats.iter().zip(&trained.summary.repeats) {
+                assert_eq!(reporting.baselines[at].metrics, run.metrics, "{name}: {baseline}");
             }
             // A model is no baseline of itself.
             assert!(alone.run().baselines.iter().all(|other| other.name != *baseline));
@@ -227,23 +226,14 @@ fn a_patient_training_that_was_killed_resumes_and_ends_where_it_would_have() {
 }
 
 #[test]
-fn tables_train_all_epochs_and_cosine_schedules_too() {
+fn the_published_protocol_and_cosine_schedules_train_all_epochs() {
     let grid = Dataset::built_in("grid").unwrap();
-    for table in Experiment::all().into_iter().chain(Experiment::all_beyond()) {
-        for cell in table.places().filter_map(|(row, column)| table.cell(row, column)) {
-            assert_eq!(cell.config.patience, Auto::Is(0), "{}", table.name);
-            assert!(!cell.address().contains_key("patience"), "records of earlier versions have none");
-        }
-    }
     let patience = |config: Config| config.resolve(&grid).unwrap().patience;
     let linear = Config { model: "smp-linear".into(), ..Config::default() };
     assert_eq!(patience(linear.clone()), 300);
     assert_eq!(patience(Config { protocol: Protocol::Published, ..linear.clone() }), 0);
     assert_eq!(patience(Config::default()), 0, "smp-proximity follows a cosine");
     assert_eq!(patience(Config { patience: 9.into(), ..Config::default() }), 9);
-    let own = Config { patience: 9.into(), ..linear };
-    let cell = nigh::experiment::Cell { dataset: "grid".into(), config: own };
-    assert_eq!(cell.address()["patience"], 9);
 }
 
 struct StopAt(usize);

@@ -1,7 +1,6 @@
 //! How links are judged: protocols, hard negatives, ranking against all nodes, and what is said about the figures.
 
 use nigh::dataset::generate::{PowerLaw, communities, power_law};
-use nigh::experiment::Cell;
 use nigh::task::{EvaluationNegatives, EvaluationPairs, Part, Ranking};
 use nigh::{Config, Dataset, Graph, Metric, Protocol, Seeds, Split, Task, Trained, Training};
 use sha2::{Digest, Sha256};
@@ -163,13 +162,4 @@ fn a_model_of_a_version_without_these_settings_is_still_read() {
     std::fs::write(path.join("config.toml"), &old).unwrap();
     std::fs::write(path.join("SHA256SUMS"), sums.replace(&sum(&new), &sum(&old))).unwrap();
     assert_eq!(Trained::load(&path).unwrap().config, trained.config);
-}
-
-#[test]
-fn what_was_recorded_keeps_its_address() {
-    let cell = |config: Config| Cell { dataset: "cora".into(), config }.address();
-    let given = Config { valid_fraction: 0.1.into(), test_fraction: 0.1.into(), ..Config::default() };
-    assert_eq!(cell(given.clone()), cell(Config::default()));
-    let ncn = |config: Config| Config { protocol: Protocol::Ncn, ..config };
-    assert_ne!(cell(ncn(given)), cell(ncn(Config::default())));
 }

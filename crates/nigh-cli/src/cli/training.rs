@@ -192,7 +192,7 @@ pub struct Tune {
     pub minutes: Option<f64>,
 
     /// Candidates to draw beside the default settings
-    #[arg(long, value_name = "N", default_value_t = nigh::tune::CANDIDATES, value_parser = whole_number)]
+    #[arg(long, value_name = "N", default_value_t = nigh_paper::tune::CANDIDATES, value_parser = whole_number)]
     #[arg(allow_negative_numbers = true)]
     pub candidates: usize,
 

@@ -9,15 +9,15 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 #[cfg(feature = "pictures")]
 use nigh::Error;
+use nigh::display::AlignedTable;
 use nigh::display::percent;
-use nigh::experiment::{Experiment, Published};
-use nigh::report::aligned_table::AlignedTable;
-#[cfg(feature = "pictures")]
-use nigh::report::layout::tsne;
-#[cfg(feature = "pictures")]
-use nigh::report::plot::{Panel, Scatter};
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
-use nigh::{Beside, Config, Dataset, Protocol, Task, Trained, Training};
+use nigh::{Config, Dataset, Protocol, Reporting, Task, Trained, Training};
+#[cfg(feature = "pictures")]
+use nigh_paper::report::layout::tsne;
+#[cfg(feature = "pictures")]
+use nigh_paper::report::plot::{Panel, Scatter};
+use nigh_paper::{Experiment, Published};
 use rayon::prelude::*;
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -71,7 +71,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
         .par_iter()
         .map(|&(model, labels, repeat)| {
             let config = config(MODELS[model], repeat);
-            let training = Training::new(&datasets[labels], config)?.beside(Beside::Nothing);
+            let training = Training::new(&datasets[labels], config)?.reporting(Reporting::Nothing);
             training.observer(&mut EpochCounter { bar: &bar, pending: 0 }).run()
         })
         .collect::<nigh::Result<_>>()?;

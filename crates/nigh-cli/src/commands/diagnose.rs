@@ -6,12 +6,12 @@ use super::{WrongUsage, check_writable, load, print, print_json, print_notes};
 use crate::cli::Diagnose;
 use crate::progress::Activity;
 use anyhow::Result;
+use nigh::display::AlignedTable;
 use nigh::display::{p_value, percent, points};
-use nigh::experiment::{DiagnosedModel, Diagnosis, Difference, Finding, Ingredients};
-use nigh::report::aligned_table::AlignedTable;
 use nigh::statistics::interval_95;
 use nigh::train::mean_and_std;
 use nigh::{Auto, Task, estimate};
+use nigh_paper::{DiagnosedModel, Diagnosis, Difference, Finding, Ingredients};
 use serde_json::{Value, json};
 use std::path::Path;
 

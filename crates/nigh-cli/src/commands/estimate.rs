@@ -4,7 +4,7 @@ use super::{print, print_json};
 use crate::cli::{Estimate, PropagationOptions};
 use anyhow::Result;
 use nigh::dataset::{Folders, InputFiles};
-use nigh::report::estimate::{EstimatedRun, graph_size, size_of_counts};
+use nigh::run_estimate::{EstimatedRun, graph_size, size_of_counts};
 
 pub fn run(options: &Estimate, _: bool) -> Result<()> {
     let PropagationOptions { signal_dim, hops, hop_storage, memory } = options.of;

@@ -5,8 +5,8 @@ use crate::cli::Evaluate;
 use anyhow::Result;
 use nigh::Trained;
 use nigh::dataset::FixedSplit;
+use nigh::display::AlignedTable;
 use nigh::display::percent;
-use nigh::report::aligned_table::AlignedTable;
 use serde_json::json;
 
 pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {

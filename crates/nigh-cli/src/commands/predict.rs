@@ -5,10 +5,10 @@ use super::{WrongUsage, check_writable, create_parents, load, print, print_data,
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::dataset::{Ids, Pairs, read_pairs};
+use nigh::display::AlignedTable;
 use nigh::formats::records::{RecordColumn, RecordWriter, Records, is_parquet};
 use nigh::formats::text_table::Formulas;
 use nigh::plan::{Workload, too_little, total};
-use nigh::report::aligned_table::AlignedTable;
 use nigh::trained::{Classified, Inference, LabelledNode, Link, StreamedEmbedding};
 use nigh::{Dataset, Error, Memory, Sample, Trained};
 use std::path::{Path, PathBuf};

@@ -4,11 +4,11 @@ use super::{check_writable, create_parents, load, print_notes};
 use crate::cli::{Propagate, PropagationOptions};
 use crate::progress::Activity;
 use anyhow::Result;
-use nigh::experiment::Peak;
 use nigh::panels::{PanelPlan, PanelProgress, PanelSource, Propagation};
 use nigh::plan::{PropagationEstimate, Workload, too_little};
 use nigh::trained::RowWriter;
 use nigh::{Error, Memory, Operator, Purpose, Seeds, SignalScale};
+use nigh_paper::Peak;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 

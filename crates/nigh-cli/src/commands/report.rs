@@ -4,11 +4,11 @@ use super::{WrongUsage, check_writable, create_parents, is_styled, print_data, p
 use crate::cli::{Report, ReportFormat};
 use anyhow::Result;
 use nigh::Error;
-use nigh::experiment::{ComparedTable, Store};
 use nigh::formats::atomic;
-use nigh::report::json::tables_json;
-use nigh::report::page::page;
-use nigh::report::paper;
+use nigh_paper::report::json::tables_json;
+use nigh_paper::report::page::page;
+use nigh_paper::report::paper;
+use nigh_paper::{ComparedTable, Store};
 
 pub fn run(options: &Report, quiet: bool) -> Result<()> {
     let tables = reproduce::tables(options.table.as_deref().unwrap_or("all"), options.epochs, options.repeats)?;

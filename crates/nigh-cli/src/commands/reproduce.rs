@@ -8,11 +8,11 @@ use anyhow::{Result, anyhow};
 use indicatif::{HumanDuration, ProgressBar};
 use nigh::Error;
 use nigh::display::{percent, pluralize};
-use nigh::experiment::{
+use nigh::train::{Evaluation, Observer, Progress};
+use nigh_paper::report::paper;
+use nigh_paper::{
     Cell, Experiment, PlannedRepeat, Record, Reproduced, Reproduction, ReproductionObserver, ReproductionPlan,
 };
-use nigh::report::paper;
-use nigh::train::{Evaluation, Observer, Progress};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Instant;

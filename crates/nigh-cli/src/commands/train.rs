@@ -7,11 +7,10 @@ use crate::progress::TrainingBar;
 use crate::settings::{Settings, split_folder};
 use anyhow::{Result, anyhow};
 use nigh::dataset::FixedSplit;
+use nigh::display::AlignedTable;
 use nigh::display::{percent, pluralize};
-use nigh::experiment::Peak;
 use nigh::model::PairSource;
 use nigh::plan::Way;
-use nigh::report::aligned_table::AlignedTable;
 use nigh::threads::MAX_THREADS;
 use nigh::train::mean_and_std;
 use nigh::trained::{BaselineSummary, MetricSummary};
@@ -19,6 +18,7 @@ use nigh::{
     Checkpoint, Config, Dataset, Decoder, Error, Memory, Metric, Proximities, Reconstruction, Resolved, Trained,
     Training,
 };
+use nigh_paper::Peak;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

@@ -5,12 +5,12 @@ use super::{WrongUsage, check_writable, create_parents, load, print, print_json,
 use crate::cli::Tune;
 use crate::progress::{self, Activity};
 use anyhow::Result;
+use nigh::display::AlignedTable;
 use nigh::display::{percent, pluralize};
 use nigh::formats::atomic;
-use nigh::report::aligned_table::AlignedTable;
 use nigh::train::{Progress, Stage, mean_and_std};
-use nigh::tune::{PlannedTrial, Search, SearchObserver, Trial, TrialLog, about};
 use nigh::{Error, Metric};
+use nigh_paper::tune::{PlannedTrial, Search, SearchObserver, Trial, TrialLog, about};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

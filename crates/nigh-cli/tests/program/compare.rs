@@ -2,7 +2,7 @@
 
 use crate::sample_graphs as graphs;
 use crate::test_folder::TestFolder;
-use nigh::experiment::paired_p;
+use nigh::statistics::paired_p;
 
 #[test]
 fn models_share_their_splits_and_differences_have_p_values() {

@@ -2,7 +2,7 @@
 
 use crate::sample_graphs as graphs;
 use crate::test_folder::TestFolder;
-use nigh::experiment::{holm, paired_p};
+use nigh::statistics::{holm, paired_p};
 use serde_json::Value;
 
 #[test]

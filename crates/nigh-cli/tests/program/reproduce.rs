@@ -1,8 +1,8 @@
 //! `nigh reproduce` and `nigh report`: tables from records, with interrupted runs.
 
 use crate::test_folder::TestFolder;
-use nigh::experiment::{Experiment, Record, Store, measure};
 use nigh::{Dataset, Silent};
+use nigh_paper::{Experiment, Record, Store, measure};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

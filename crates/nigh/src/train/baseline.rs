@@ -103,9 +103,9 @@ fn cost(heuristic: Heuristic, graph: &Graph, question: &EvaluationPairs) -> f64 
     }
 }
 
-/// What the same answer to every question of the test gives at best: one score for all pairs, or its most frequent class for all nodes. No
-/// model may know that class; a figure that is not above it shows nothing.
-pub(crate) fn constant_answer(split: &Split, metric: Metric) -> Result<f64> {
+/// The metric of a constant answer on the test part: one score for all pairs, or the most frequent test class for all nodes. It is
+/// the level of chance: no model may know that class.
+pub fn constant_answer(split: &Split, metric: Metric) -> Result<f64> {
     match (split, metric) {
         (Split::Pairs(parts), Metric::Pairs(metric)) => {
             let same = |pairs: &[[u32; 2]]| Ok(vec![0.0; pairs.len()]);

@@ -229,8 +229,8 @@ impl Config {
         Ok(table)
     }
 
-    /// The settings that are not the default, and the task.
-    pub(crate) fn written(&self) -> toml::Table {
+    /// The settings that are not the default, and the task. [`Config::from_table`] reads them back.
+    pub fn to_table(&self) -> toml::Table {
         let table = |config: &Config| toml::Table::try_from(config).expect("settings are a table");
         let defaults = table(&Config::default());
         let is_set = |(name, value): &(String, toml::Value)| defaults.get(name) != Some(value) || name == "task";
@@ -243,7 +243,7 @@ impl Config {
     }
 
     /// Each value on its own, and whether the catalog has the model; what depends on several is checked in `resolve`.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         if let Auto::Is(model) = &self.model {
             catalog::find(model)?;
         }

@@ -27,7 +27,7 @@ impl Config {
     /// # Ok::<(), nigh::Error>(())
     /// ```
     pub fn without_effect(&self, dataset: &Dataset) -> Result<Vec<String>> {
-        let set = self.written().into_iter().map(|(name, _)| name);
+        let set = self.to_table().into_iter().map(|(name, _)| name);
         let set: Vec<String> = set.filter(|name| !ALWAYS.contains(&name.as_str())).collect();
         if set.is_empty() {
             return Ok(set);
@@ -181,8 +181,8 @@ mod tests {
     use crate::dataset::Features;
     use crate::linalg::Matrix;
     use crate::model::catalog::MODELS;
-    use crate::train::Beside;
     use crate::train::NodeFeatures;
+    use crate::train::Reporting;
     use crate::training::Training;
     use std::collections::BTreeSet;
 
@@ -224,7 +224,7 @@ mod tests {
         let dataset = Dataset::built_in("leaders").unwrap();
         let short = |config: Config| Config { epochs: 3.into(), repeats: 1, ..config };
         let result = |config: Config| {
-            let trained = Training::new(&dataset, short(config)).unwrap().beside(Beside::Nothing).run().unwrap();
+            let trained = Training::new(&dataset, short(config)).unwrap().reporting(Reporting::Nothing).run().unwrap();
             let run = trained.run();
             let values: Vec<_> = trained.model().weights.entries().iter().map(|weight| weight.value.clone()).collect();
             (run.test, run.valid, run.split.clone(), values)

@@ -23,7 +23,7 @@ mod trainer;
 
 pub use adam::{Adam, Optimizer};
 pub use baseline::Baseline;
-pub(crate) use baseline::constant_answer;
+pub use baseline::constant_answer;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
 pub use observer::{Observer, Progress, Silent, Stage};
@@ -102,9 +102,9 @@ impl Run {
     }
 }
 
-/// What is measured beside the metric that chooses the epoch.
+/// What a run reports in addition to the metric that chooses the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Beside {
+pub enum Reporting {
     /// Nothing: for tables and searches.
     Nothing,
     /// Every metric of the task.
@@ -154,7 +154,7 @@ pub(crate) struct Job<'a> {
     pub config: &'a Resolved,
     pub architecture: &'a Architecture,
     pub splits: Splits<'a>,
-    pub beside: Beside,
+    pub reporting: Reporting,
 }
 
 /// Where the split of each repeat comes from.
@@ -220,7 +220,7 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
         let PreparedSplit { split, digest, baselines, connected } = job.prepare(ended.runs.len(), seed, observer)?;
         not_training += aside.elapsed();
         let few_negatives = few_negatives(&split, config.metric);
-        let metrics = reported(&split, config.metric, job.beside);
+        let metrics = reported(&split, config.metric, job.reporting);
         let test = connected.filter(|parts| !parts.is_empty()).map(|parts| ConnectedTest { parts });
         let repeat = Repeat {
             config,
@@ -340,9 +340,9 @@ fn fit_repeat<O: Objective>(
 
 /// What is reported of a split: every metric of its kind and the one that chooses the epoch. Hits@K among fewer than K negatives says
 /// nothing and is left out.
-fn reported(split: &Split, chosen: Metric, beside: Beside) -> Vec<Metric> {
+fn reported(split: &Split, chosen: Metric, reporting: Reporting) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = match split {
-        _ if beside == Beside::Nothing => return Vec::new(),
+        _ if reporting == Reporting::Nothing => return Vec::new(),
         Split::Nodes(_) => ClassMetric::REPORTED.map(Metric::from).to_vec(),
         Split::Sets(_) => SetMetric::ALL.map(Metric::from).to_vec(),
         Split::Pairs(parts) => {
@@ -444,13 +444,13 @@ impl Job<'_> {
             (Splits::Drawn, Some(dataset)) => config.split().split(dataset, Seeds::new(seed))?,
             (Splits::Sampled(_) | Splits::Drawn, None) => unreachable!("data to split"),
         };
-        let baselines = match self.beside {
-            Beside::MetricsAndBaselines => {
+        let baselines = match self.reporting {
+            Reporting::MetricsAndBaselines => {
                 observer.stage(Stage::Baselines, 0, 1);
-                let metrics = reported(&split, config.metric, self.beside);
+                let metrics = reported(&split, config.metric, self.reporting);
                 baseline::baselines(&split, config.task, &metrics, &config.model)?
             }
-            Beside::Nothing | Beside::Metrics => Vec::new(),
+            Reporting::Nothing | Reporting::Metrics => Vec::new(),
         };
         let connected = connected_parts(&split, config);
         Ok(PreparedSplit { digest: split.digest(), split, baselines, connected })
@@ -512,7 +512,7 @@ impl EndedRepeats {
 
 /// The metrics of a trained model on the validation and the test part of a split, each part seen through its own view.
 pub(crate) fn evaluate(model: &Model, metric: Metric, split: &Split, draw: u64) -> Result<[Metrics; 2]> {
-    let metrics = reported(split, metric, Beside::Metrics);
+    let metrics = reported(split, metric, Reporting::Metrics);
     let values = match split {
         Split::Nodes(parts) => {
             let metrics = of_kind(&metrics, Metric::of_classes)?;
@@ -566,7 +566,7 @@ mod tests {
         let hits = |k| Metric::Pairs(PairMetric::HitsAt(k));
         assert_eq!(few_negatives(&among(50), hits(50)), None);
         assert_eq!(few_negatives(&among(49), hits(50)), Some(49));
-        let of = |negatives| reported(&among(negatives), Metric::Pairs(PairMetric::Auc), Beside::Metrics);
+        let of = |negatives| reported(&among(negatives), Metric::Pairs(PairMetric::Auc), Reporting::Metrics);
         assert!(of(50).contains(&hits(50)) && !of(50).contains(&hits(100)), "{:?}", of(50));
         assert!(!of(49).contains(&hits(50)), "{:?}", of(49));
     }
@@ -586,7 +586,7 @@ mod tests {
             config: &config,
             architecture: &architecture,
             splits: Splits::Drawn,
-            beside: Beside::Nothing,
+            reporting: Reporting::Nothing,
         };
         let split = config.split().split(&dataset, Seeds::new(1)).unwrap();
         let weights: Vec<Matrix> =

@@ -1,13 +1,11 @@
 //! What a model brings along where the user leaves a choice open: its widths and its schedule. The paper's models bring the
 //! settings of its appendix.
 
-use super::Config;
 use super::adam::Optimizer;
 use super::schedule::Schedule;
 use crate::error::Result;
 use crate::model::Dimensions;
 use crate::model::catalog;
-use crate::names::Auto;
 use crate::source::Reconstruction;
 use crate::task::Masking;
 
@@ -98,9 +96,6 @@ impl Preset {
     /// Nodes of the largest graph whose edges are reconstructed: the inverse of every view takes 400 MB.
     const MAX_RECONSTRUCTED: usize = 10_000;
 
-    /// Models with settings of their own.
-    const BEYOND_THE_PAPER: [&str; 2] = ["smp-proximity", "smp-gated"];
-
     /// Classes by `smp-gated`.
     const GATED: Preset = Preset {
         hops: 5,
@@ -140,29 +135,5 @@ impl Preset {
             "smp-gated" => Preset::gated(dimensions.nodes),
             _ => Preset { dropout: row.dropout, ..Preset::PAPER },
         })
-    }
-}
-
-impl Config {
-    /// Leaves every choice open that is made as the paper has it: for the paper's models, either says the same.
-    pub(crate) fn leave_open_what_the_paper_has(&mut self) {
-        if matches!(&self.model, Auto::Is(model) if Preset::BEYOND_THE_PAPER.contains(&model.as_str())) {
-            return;
-        }
-        fn open<T: PartialEq>(choice: &mut Auto<T>, paper: T) {
-            if *choice == Auto::Is(paper) {
-                *choice = Auto::Auto;
-            }
-        }
-        let Preset { hops, width, signal_dim, epochs, learning_rate, weight_decay, decay_at, evaluate_every, .. } =
-            Preset::PAPER;
-        open(&mut self.hops, hops);
-        open(&mut self.width, width);
-        open(&mut self.signal_dim, signal_dim);
-        open(&mut self.epochs, epochs);
-        open(&mut self.learning_rate, learning_rate);
-        open(&mut self.weight_decay, weight_decay);
-        open(&mut self.decay_at, decay_at);
-        open(&mut self.evaluate_every, evaluate_every);
     }
 }

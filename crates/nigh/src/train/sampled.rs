@@ -3,7 +3,7 @@
 //! training does not depend on the memory that it had.
 
 use super::baseline::{self, Baseline};
-use super::{Beside, Job, Observer, PreparedSplit, Resolved, Stage, reported_of_pairs};
+use super::{Job, Observer, PreparedSplit, Reporting, Resolved, Stage, reported_of_pairs};
 use crate::dataset::{Dataset, Features, FixedSplit, Sample, mapped_without};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -135,7 +135,7 @@ impl HeldOut {
     pub(crate) fn new(
         dataset: &Dataset,
         config: &Resolved,
-        beside: Beside,
+        reporting: Reporting,
         seed: u64,
         visible: impl FnOnce(&Graph, &[[u32; 2]]) -> Result<Graph>,
     ) -> Result<(HeldOut, Arc<Graph>)> {
@@ -146,12 +146,12 @@ impl HeldOut {
         let visible = Arc::new(visible(known, &held_out.concat())?);
         known.release_all();
         let pairs = sample_pairs(known, &visible, held_out, &settings, config.sampling(), seeds)?;
-        let baselines = match beside {
-            Beside::MetricsAndBaselines => {
+        let baselines = match reporting {
+            Reporting::MetricsAndBaselines => {
                 let metrics = reported_of_pairs(pairs.test.fewest_negatives(), config.metric);
                 baseline::of_pairs(&[(&visible, &pairs.test)], &metrics, &config.model)?
             }
-            Beside::Nothing | Beside::Metrics => Vec::new(),
+            Reporting::Nothing | Reporting::Metrics => Vec::new(),
         };
         let mut ends: Vec<[u32; 2]> =
             ends_of([&pairs.test.positive, &pairs.test.negative]).map(|end| [end; 2]).collect();
@@ -254,13 +254,14 @@ pub(crate) fn prepare(
     dataset: &Dataset,
     config: &Resolved,
     model: &Model,
-    beside: Beside,
+    reporting: Reporting,
     plan: &SampledPlan,
     observer: &mut dyn Observer,
 ) -> Result<PreparedSplit> {
     let seed = model.seeds().root();
     let sample = &dataset.samples[0];
-    let (held_out, visible) = HeldOut::new(dataset, config, beside, seed, |graph, hidden| plan.visible(graph, hidden))?;
+    let (held_out, visible) =
+        HeldOut::new(dataset, config, reporting, seed, |graph, hidden| plan.visible(graph, hidden))?;
     observer.stage(Stage::Propagation, 0, 1);
     let nodes = held_out.nodes();
     let signal = model.signal_propagation(visible, sample.addresses.clone(), 0);
@@ -281,6 +282,6 @@ impl Job<'_> {
         plan: &SampledPlan,
         observer: &mut dyn Observer,
     ) -> Result<PreparedSplit> {
-        prepare(dataset, self.config, &self.build(seed)?, self.beside, plan, observer)
+        prepare(dataset, self.config, &self.build(seed)?, self.reporting, plan, observer)
     }
 }

@@ -27,7 +27,9 @@ use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::{SplitChoice, SplitSettings, Task};
 use crate::train::sampled::{self, SampledPlan};
-use crate::train::{self, Beside, Connected, Evaluation, Outcome, Resolved, Run, Silent, class_memory, mean_and_std};
+use crate::train::{
+    self, Connected, Evaluation, Outcome, Reporting, Resolved, Run, Silent, class_memory, mean_and_std,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -454,7 +456,7 @@ impl Trained {
         let seed = self.run().seed;
         let (split, digest) = match self.config.is_sampled(&aligned, self.model.architecture()) {
             true => {
-                let (nothing, plan) = (Beside::Nothing, SampledPlan::in_memory());
+                let (nothing, plan) = (Reporting::Nothing, SampledPlan::in_memory());
                 let prepared = sampled::prepare(&aligned, &self.config, &self.model, nothing, &plan, &mut Silent)?;
                 (prepared.split, prepared.digest)
             }

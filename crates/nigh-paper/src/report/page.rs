@@ -2,10 +2,10 @@
 
 use super::markup::escaped;
 use super::paper::{COMPARISON_LEGEND, LEGEND, Rank, about, measured_text, name, published_text, ranks, sign, word};
-use crate::display::{byte_size, pluralize};
-use crate::experiment::{
-    ComparedTable, ComparisonCounts, FigureKind, Published, Record, RecordSet, Verdict, VerdictCounts,
-};
+use crate::experiment::{FigureKind, Published};
+use crate::record::{Record, RecordSet};
+use crate::verdict::{ComparedTable, ComparisonCounts, Verdict, VerdictCounts};
+use nigh::display::{byte_size, pluralize};
 use std::fmt::Write;
 
 /// The whole page, with learning curves from the records.

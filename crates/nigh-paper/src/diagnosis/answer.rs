@@ -1,12 +1,10 @@
 //! A diagnosis in three sentences: what the task needs, how sure that is, what to do.
 
 use super::{DiagnosedModel, Diagnosis, Difference, Ingredients, Need};
-use crate::dataset::Dataset;
-use crate::display::{p_value, percent};
-use crate::names::Auto;
-use crate::statistics::mean_and_std;
-use crate::task::Task;
-use crate::train::{Config, NodeFeatures};
+use nigh::display::{p_value, percent};
+use nigh::statistics::mean_and_std;
+use nigh::train::NodeFeatures;
+use nigh::{Auto, Config, Dataset, Task};
 
 pub(super) fn sentences(
     diagnosis: &Diagnosis<'_>,

@@ -1,16 +1,11 @@
 //! What a search may vary: the settings that the user left open, around what the model brings along.
 
-use crate::dataset::Dataset;
-use crate::error::Result;
-use crate::model::catalog::{self, Hyperparameters};
-use crate::model::{Decoder, Dimensions};
-use crate::names::Auto;
-use crate::seeds::Rng;
-use crate::source::{Proximities, Signal, Source};
-use crate::train::{Config, Resolved};
+use nigh::model::Dimensions;
+use nigh::model::catalog::{self, Hyperparameters};
+use nigh::{Auto, Config, Dataset, Decoder, Proximities, Purpose, Resolved, Result, Seeds, Signal, Source};
 use toml::Value;
 
-/// One setting and what it may be beside its default.
+/// One setting and its values other than the default.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Dimension {
     pub name: &'static str,
@@ -106,7 +101,8 @@ fn shortest(value: f32) -> f64 {
 }
 
 /// A point of the space: each setting keeps its default with probability 1/2, since what a model brings along is good.
-pub(super) fn draw(space: &[Dimension], rng: &mut Rng) -> toml::Table {
+pub(super) fn draw(space: &[Dimension], seeds: Seeds, address: [u64; 2]) -> toml::Table {
+    let mut rng = seeds.rng(Purpose::Tune, &address);
     let mut settings = toml::Table::new();
     for Dimension { name, values } in space {
         // Both draws are made always, so that one setting does not move those after it.

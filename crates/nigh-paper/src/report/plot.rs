@@ -13,7 +13,7 @@ use font8x8::{BASIC_FONTS, GREEK_FONTS, LATIN_FONTS, UnicodeFonts};
 /// Panels side by side below one title, above one legend.
 ///
 /// ```
-/// use nigh::report::plot::{Panel, Scatter};
+/// use nigh_paper::report::plot::{Panel, Scatter};
 /// let points = vec![[0.0, 0.0], [1.0, 0.5]];
 /// let panel = Panel { title: "smp-linear".into(), subtitle: "AUC 0.98".into(), points, groups: vec![0, 1] };
 /// let plot = Scatter { title: "Cora".into(), panels: vec![panel], legend: vec!["theory".into(), "neural".into()] };

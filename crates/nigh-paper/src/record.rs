@@ -1,10 +1,10 @@
 //! Records of finished repeats: a line of JSON each, written as soon as the repeat ends.
 
-use super::Cell;
-use super::journal::append_line;
-use crate::error::{Error, Result};
-use crate::metric::Metrics;
-use crate::train::{Config, Evaluation};
+use crate::cell::Cell;
+use crate::journal::append_line;
+use nigh::metric::Metrics;
+use nigh::train::Evaluation;
+use nigh::{Config, Error, Result};
 use nigh_formats::digest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -39,20 +39,20 @@ pub struct Record {
     pub config: Config,
     /// The learning curve.
     pub curve: Curve,
-    /// AUC of the cosines of vectors alone: [`crate::Run::vectors_auc`]. Records of earlier versions have none.
+    /// AUC of the cosines of vectors alone: [`nigh::Run::vectors_auc`]. Records of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vectors_auc: Option<f64>,
-    /// Their rank correlation with the scores: [`crate::Run::agreement`].
+    /// Their rank correlation with the scores: [`nigh::Run::agreement`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
-    /// Every metric of the task on the test part, in comparisons: [`crate::Run::metrics`].
+    /// Every metric of the task on the test part, in comparisons: [`nigh::Run::metrics`].
     #[serde(default, skip_serializing_if = "Metrics::is_empty")]
     pub metrics: Metrics,
 }
 
 impl Record {
     /// What is wrong with the figures of a record that was read.
-    pub(super) fn check(&self) -> Option<String> {
+    pub(crate) fn check(&self) -> Option<String> {
         let Record { test, valid, .. } = self;
         let is_fraction = |value: &f64| (0.0..=1.0).contains(value);
         (!is_fraction(test) || !is_fraction(valid)).then(|| format!("test {test}, valid {valid}; expected 0 to 1"))
@@ -73,7 +73,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    pub(super) fn of(every: usize, evaluations: &[Evaluation]) -> Curve {
+    pub(crate) fn of(every: usize, evaluations: &[Evaluation]) -> Curve {
         let last = evaluations.last().map(|evaluation| evaluation.epoch);
         // The first epoch is always evaluated; it is on the curve only if the step says so.
         let on_curve = |e: &&Evaluation| e.epoch.is_multiple_of(every) || Some(e.epoch) == last;
@@ -230,9 +230,8 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Dataset;
-    use crate::experiment::{Experiment, measure};
-    use crate::train::Silent;
+    use crate::{Experiment, measure};
+    use nigh::{Dataset, Silent};
 
     fn cell() -> Cell {
         Experiment::named("poc").unwrap().with(Some(3), Some(2)).unwrap().cell(1, 0).unwrap()

@@ -1,6 +1,6 @@
 //! Finished parts of long work in a file: a line of JSON each, below a line that says of what. Work that was interrupted resumes from it.
 
-use crate::error::{Error, Result};
+use nigh::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -146,7 +146,7 @@ impl<T: Entry> Journal<T> {
 }
 
 /// Appends a line of JSON, below what a killed process may have left of one. The file is open for reading as well.
-pub(super) fn append_line(file: &mut File, content: &impl Serialize) -> std::io::Result<()> {
+pub(crate) fn append_line(file: &mut File, content: &impl Serialize) -> std::io::Result<()> {
     let mut line = serde_json::to_string(content).expect("plain data can be written");
     line.push('\n');
     if file.seek(SeekFrom::End(0))? > 0 {

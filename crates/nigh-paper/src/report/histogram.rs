@@ -3,7 +3,7 @@
 /// One line per bin: its range, a bar, the count.
 ///
 /// ```
-/// let text = nigh::report::histogram::histogram([0, 1, 1, 2, 3, 3, 3, 9].into_iter());
+/// let text = nigh_paper::report::histogram::histogram([0, 1, 1, 2, 3, 3, 3, 9].into_iter());
 /// assert!(text.contains("2-3"));
 /// ```
 pub fn histogram(values: impl Iterator<Item = usize>) -> String {

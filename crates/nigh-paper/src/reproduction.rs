@@ -1,16 +1,18 @@
 //! Tables to reproduce: which repeats have no record yet, and running them.
 
-use super::{Cell, ComparedTable, Experiment, Record, RecordSet, Store, measure};
-use crate::dataset::Dataset;
-use crate::error::{Error, Result};
-use crate::train::{Observer, Silent};
+use crate::cell::Cell;
+use crate::experiment::Experiment;
+use crate::measure::measure;
+use crate::record::{Record, RecordSet, Store};
+use crate::verdict::ComparedTable;
+use nigh::{Dataset, Error, Observer, Result, Silent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Tables, or some datasets and models of them, with the folder of their records. Other processes may work on the same records.
 ///
 /// ```
-/// use nigh::experiment::{Experiment, Reproduction};
+/// use nigh_paper::{Experiment, Reproduction};
 /// use nigh::{Dataset, Silent};
 ///
 /// let folder = std::env::temp_dir().join("nigh-example-of-a-reproduction");
@@ -55,7 +57,7 @@ pub struct PlannedRepeat<'a> {
     pub cost: u64,
 }
 
-/// What running a plan leaves beside records.
+/// What running a plan leaves in addition to records.
 #[derive(Debug, Default)]
 pub struct Reproduced {
     /// What went wrong with datasets and repeats; the others were run.
@@ -64,7 +66,7 @@ pub struct Reproduced {
     pub elsewhere: usize,
 }
 
-/// Called as tables are reproduced, beside what their trainings call.
+/// Called as tables are reproduced, in addition to what their trainings call.
 pub trait ReproductionObserver: Observer {
     /// All that will be run, with datasets that are skipped.
     fn planned(&mut self, _repeats: &[PlannedRepeat<'_>], _notes: &[String]) {}
@@ -173,8 +175,8 @@ impl Reproduction {
         columns.any(|column| column.dataset == dataset && column.missing.is_some())
     }
 
-    /// The tables with the figures of these datasets and models, beside published ones. What others printed stays beside ours in the
-    /// same column; tables without any of ours are left out.
+    /// The tables with the measured values of these datasets and models. Published values stay in columns that have one of ours; tables
+    /// without any of ours are left out.
     pub fn compared(&self) -> Result<Vec<ComparedTable>> {
         let records: RecordSet = self.store.read()?;
         let compared = self.tables.iter().map(|table| ComparedTable::new(table.clone(), &records));

@@ -1,8 +1,7 @@
 //! What a run takes in memory, on disk and in time, and how it would be done.
 
-use super::aligned_table::AlignedTable;
 use crate::dataset::{Dataset, Folders, GraphStore, InputFiles};
-use crate::display::{byte_size, duration, pluralize};
+use crate::display::{AlignedTable, byte_size, duration, pluralize};
 use crate::error::{Error, Result};
 use crate::linalg::Storage;
 use crate::memory::Memory;

@@ -1,5 +1,9 @@
 //! Numbers and names as people read them.
 
+mod aligned_table;
+
+pub use aligned_table::AlignedTable;
+
 use std::borrow::Cow;
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
-//! 9. How results look: tables that align, and plots where a plot says more.
+//! How results look: tables for the terminal and for papers, an HTML page, and plots.
 
-pub mod aligned_table;
-pub mod estimate;
 pub mod histogram;
 pub mod json;
 #[cfg(feature = "pictures")]

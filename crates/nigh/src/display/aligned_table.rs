@@ -1,6 +1,6 @@
 //! Tables as aligned text.
 
-use crate::display::visible_name;
+use super::visible_name;
 
 /// Rows of text under a heading, in aligned columns.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ impl AlignedTable {
     }
 
     /// As `row`, of cells that may have styles for a terminal in them.
-    pub(super) fn styled_row(&mut self, cells: Vec<String>) {
+    pub fn styled_row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.heading.len(), "a cell per column");
         self.rows.push(cells);
     }

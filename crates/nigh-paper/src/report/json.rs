@@ -1,6 +1,7 @@
 //! Tables for other programs.
 
-use crate::experiment::{ComparedTable, ComparisonCounts, Figure, Published, Verdict, VerdictCounts};
+use crate::experiment::Published;
+use crate::verdict::{ComparedTable, ComparisonCounts, Figure, Verdict, VerdictCounts};
 use serde_json::{Value, json};
 
 /// Every figure of some tables, and how many are reproduced.

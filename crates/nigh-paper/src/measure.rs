@@ -1,40 +1,15 @@
 //! One repeat of one cell.
 
-use super::{Cell, Curve, Peak, Record};
-use crate::dataset::Dataset;
-use crate::error::{Error, Result};
-use crate::names::Auto;
-use crate::seeds::{Purpose, Seeds};
-use crate::task::{LabelledNodes, Part, Split, Task};
-use crate::train::{Beside, Config, Observer, Resolved, Run};
-use crate::training::Training;
-
-/// The row of random guesses.
-const RANDOM: &str = "random";
-
-/// Checks the settings of a cell as far as that is possible without the data.
-pub(super) fn check(config: &Config) -> Result<()> {
-    if is_random(config) && config.task != Task::NodeClassification {
-        let problem = format!("it guesses classes of nodes, which {} does not have", config.task);
-        return Err(Error::setting("model", RANDOM, problem));
-    }
-    learning(config).check()
-}
-
-/// The settings with a model of the catalog in place of `random`.
-fn learning(config: &Config) -> Config {
-    let model = if is_random(config) { "sgc".into() } else { config.model.clone() };
-    Config { model, ..config.clone() }
-}
-
-fn is_random(config: &Config) -> bool {
-    config.model == Auto::from(RANDOM)
-}
+use crate::cell::{Cell, RANDOM, check, is_random, learning};
+use crate::peak::Peak;
+use crate::record::{Curve, Record};
+use nigh::task::{LabelledNodes, Part};
+use nigh::{Config, Dataset, Error, Observer, Purpose, Reporting, Resolved, Result, Run, Seeds, Split, Training};
 
 /// Runs one repeat. `version` is that of the program.
 ///
 /// ```
-/// use nigh::experiment::{Experiment, measure};
+/// use nigh_paper::{Experiment, measure};
 /// use nigh::{Dataset, Silent};
 ///
 /// let cell = Experiment::named("poc")?.with(Some(5), None)?.cell(1, 0).unwrap();
@@ -49,17 +24,17 @@ pub fn measure(
     version: &str,
     observer: &mut dyn Observer,
 ) -> Result<Record> {
-    measure_beside(cell, dataset, seed, version, observer, Beside::Nothing)
+    measure_reporting(cell, dataset, seed, version, observer, Reporting::Nothing)
 }
 
-/// As `measure`, with what is measured beside the metric.
-pub(super) fn measure_beside(
+/// As `measure`, with more than the metric measured if `reporting` says so.
+pub(crate) fn measure_reporting(
     cell: &Cell,
     dataset: &Dataset,
     seed: u64,
     version: &str,
     observer: &mut (dyn Observer + '_),
-    beside: Beside,
+    reporting: Reporting,
 ) -> Result<Record> {
     check(&cell.config)?;
     let config = Config { repeats: 1, seed, ..learning(&cell.config) };
@@ -68,7 +43,7 @@ pub(super) fn measure_beside(
         let config = config.resolve(dataset)?;
         (guess(dataset, &config)?, 0.0, config)
     } else {
-        let mut trained = Training::new(dataset, config)?.beside(beside).observer(observer).run()?;
+        let mut trained = Training::new(dataset, config)?.reporting(reporting).observer(observer).run()?;
         (trained.summary.repeats.remove(0), trained.millis_per_epoch.unwrap_or(0.0), trained.config)
     };
     Ok(Record {

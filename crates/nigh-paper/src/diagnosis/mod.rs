@@ -2,30 +2,31 @@
 
 mod answer;
 
-use super::{ComparedModel, Comparison, PValues};
-use crate::dataset::Dataset;
-use crate::error::{Error, Result};
-use crate::estimate::WidthCheck;
-use crate::graph::Operator;
-use crate::model::Dimensions;
-use crate::names::named;
-use crate::seeds::Seeds;
-use crate::statistics::{difference_95, holm, mean_and_std, paired_p};
-use crate::train::{Config, constant_answer};
+use crate::comparison::{ComparedModel, Comparison, PValues};
+use nigh::estimate::WidthCheck;
+use nigh::model::Dimensions;
+use nigh::statistics::{difference_95, holm, mean_and_std, paired_p};
+use nigh::train::constant_answer;
+use nigh::{Config, Dataset, Error, Operator, Result, Seeds};
+use serde::Serialize;
+use std::fmt;
 
-named! {
-    /// What a model of a diagnosis knows of a node.
-    pub enum Ingredients, "ingredient" {
-        /// Where it is and what it is: `Ã^K E` beside `Ã^K F`.
-        Both = "both",
-        /// What it is: `Ã^K F`.
-        What = "what",
-        /// Where it is: `Ã^K E`.
-        Where = "where",
-    }
+/// What a model of a diagnosis knows of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ingredients {
+    /// Where it is and what it is: `Ã^K E` and `Ã^K F`.
+    Both,
+    /// What it is: `Ã^K F`.
+    What,
+    /// Where it is: `Ã^K E`.
+    Where,
 }
 
 impl Ingredients {
+    /// All of them, in the order in which results are shown.
+    pub const ALL: [Ingredients; 3] = [Ingredients::Both, Ingredients::What, Ingredients::Where];
+
     /// The model: the paper's main one, and each of its two branches alone.
     pub fn model(self) -> &'static str {
         match self {
@@ -36,26 +37,36 @@ impl Ingredients {
     }
 }
 
-named! {
-    /// What a task needs.
-    pub enum Need, "need" {
-        /// Where a node is; what it is adds nothing that could be shown.
-        Where = "where",
-        /// What a node is; where it is adds nothing that could be shown.
-        What = "what",
-        /// Both: each adds to the other.
-        Both = "both",
-        /// Either serves, and no difference could be shown.
-        Either = "either",
-        /// Nothing could be shown.
-        Unclear = "unclear",
+impl fmt::Display for Ingredients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Ingredients::Both => "both",
+            Ingredients::What => "what",
+            Ingredients::Where => "where",
+        })
     }
+}
+
+/// What a task needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Need {
+    /// Where a node is; what it is adds nothing that could be shown.
+    Where,
+    /// What a node is; where it is adds nothing that could be shown.
+    What,
+    /// Both: each adds to the other.
+    Both,
+    /// Either serves, and no difference could be shown.
+    Either,
+    /// Nothing could be shown.
+    Unclear,
 }
 
 /// The question on a graph and a task. Its comparison trains the models, and `conclude` answers.
 ///
 /// ```
-/// use nigh::experiment::{Diagnosis, Need};
+/// use nigh_paper::{Diagnosis, Need};
 /// use nigh::{Config, Dataset, Silent, Task};
 ///
 /// let dataset = Dataset::built_in("leaders-community")?;

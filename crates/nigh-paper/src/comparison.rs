@@ -1,15 +1,12 @@
 //! Several models on one graph, with the same splits: repeats with the same seed share theirs, so differences are paired.
 
-use super::journal::{Entry, Identity, Journal};
-use super::run::measure_beside;
-use super::{Cell, Record};
-use crate::dataset::Dataset;
-use crate::error::{Error, Result};
-use crate::metric::{Metric, Metrics};
-use crate::names::Auto;
-use crate::seeds::Seeds;
-use crate::statistics::{holm, interval_95, mean_and_std, paired_p};
-use crate::train::{Beside, Config, Observer, Resolved};
+use crate::cell::Cell;
+use crate::journal::{Entry, Identity, Journal};
+use crate::measure::measure_reporting;
+use crate::record::Record;
+use nigh::metric::Metrics;
+use nigh::statistics::{holm, interval_95, mean_and_std, paired_p};
+use nigh::{Auto, Config, Dataset, Error, Metric, Observer, Reporting, Resolved, Result, Seeds};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -34,7 +31,7 @@ pub const DEFAULT_MODELS: [&str; 12] = [
 /// Several models on one graph.
 ///
 /// ```
-/// use nigh::experiment::Comparison;
+/// use nigh_paper::Comparison;
 /// use nigh::{Config, Dataset, Silent};
 ///
 /// let dataset = Dataset::built_in("communities")?;
@@ -145,7 +142,7 @@ impl ComparedModel {
     }
 }
 
-/// Called as a comparison proceeds, beside what its trainings call.
+/// Called as a comparison proceeds, in addition to what its trainings call.
 pub trait ComparisonObserver: Observer {
     /// A repeat of a model begins; `done` have ended.
     fn begins(&mut self, _model: &str, _seed: u64, _done: usize) {}
@@ -154,7 +151,7 @@ pub trait ComparisonObserver: Observer {
     fn ends(&mut self, _repeat: &ComparedRepeat) {}
 }
 
-impl ComparisonObserver for crate::train::Silent {}
+impl ComparisonObserver for nigh::Silent {}
 
 impl<'d> Comparison<'d> {
     /// Of these models, or of those that support the task if none is named. Settings are checked for each.
@@ -199,7 +196,7 @@ impl<'d> Comparison<'d> {
     }
 
     /// The settings of the first model, with every choice made.
-    pub(super) fn resolved(&self) -> &Resolved {
+    pub(crate) fn resolved(&self) -> &Resolved {
         &self.resolved
     }
 
@@ -209,7 +206,7 @@ impl<'d> Comparison<'d> {
     }
 
     /// The seeds of the repeats, which all models share.
-    pub(super) fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
+    pub(crate) fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
         self.cells[0].seeds()
     }
 
@@ -237,7 +234,7 @@ impl<'d> Comparison<'d> {
             version: env!("CARGO_PKG_VERSION").to_string(),
             dataset: self.dataset.name.clone(),
             split,
-            settings: shared.written(),
+            settings: shared.to_table(),
         };
         Journal::open(path, &identity, |repeat: &ComparedRepeat| match repeat.record.check() {
             Some(problem) => Err(format!("not a repeat: {problem}")),
@@ -280,7 +277,7 @@ impl<'d> Comparison<'d> {
                 if find(&ended, model, seed).is_none() {
                     observer.begins(model, seed, done);
                     let started = Instant::now();
-                    let record = measure_beside(cell, self.dataset, seed, version, observer, Beside::Metrics)?;
+                    let record = measure_reporting(cell, self.dataset, seed, version, observer, Reporting::Metrics)?;
                     let seconds = started.elapsed().as_secs_f64();
                     let repeat = ComparedRepeat { model: model.clone(), seconds, record };
                     if let Some(journal) = &mut journal {
@@ -320,7 +317,7 @@ fn ranked(mut models: Vec<ComparedModel>) -> Vec<ComparedModel> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::{Evaluation, Progress};
+    use nigh::train::{Evaluation, Progress};
     use std::ops::ControlFlow;
 
     fn comparison(dataset: &Dataset) -> Comparison<'_> {
@@ -394,8 +391,8 @@ mod tests {
         let dataset = Dataset::built_in("communities").unwrap();
         let none: [&str; 0] = [];
         let of = |task| Comparison::new(&dataset, Config { task, ..Config::default() }, &none).unwrap().models();
-        assert_eq!(of(crate::Task::LinkPrediction), DEFAULT_MODELS);
-        assert_eq!(of(crate::Task::NodeClassification), ["smp-gated", "smp-linear", "sgc", "gcn", "gat", "node2vec"]);
+        assert_eq!(of(nigh::Task::LinkPrediction), DEFAULT_MODELS);
+        assert_eq!(of(nigh::Task::NodeClassification), ["smp-gated", "smp-linear", "sgc", "gcn", "gat", "node2vec"]);
         let config = Config { dropout: 0.0.into(), longest_walk: 4.into(), ..Config::default() };
         let unused =
             |models: &[&str]| Comparison::new(&dataset, config.clone(), models).unwrap().without_effect().unwrap();

@@ -1,7 +1,7 @@
 //! What a task needs, on graphs where it is known.
 
-use nigh::experiment::{Diagnosis, Finding, Need};
 use nigh::{Config, Dataset, Features, Graph, Matrix, Silent, Task};
+use nigh_paper::{Diagnosis, Finding, Need};
 
 fn classes() -> Config {
     Config { task: Task::NodeClassification, epochs: 200.into(), ..Config::default() }

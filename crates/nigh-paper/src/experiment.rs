@@ -1,46 +1,14 @@
-//! 8. Tables: a file holds the settings to run and the figures that the paper printed; every finished repeat is a record.
-//!
-//! ```
-//! use nigh::experiment::Experiment;
-//!
-//! let table = Experiment::named("link-prediction")?;
-//! assert_eq!((table.rows.len(), table.columns.len()), (6, 6));
-//! assert_eq!(table.cell(0, 0).unwrap().dataset, "grid");
-//! # Ok::<(), nigh::Error>(())
-//! ```
+//! Tables: a file holds the settings to run and the figures that the paper printed.
 
-mod comparison;
-mod diagnosis;
-mod journal;
-mod memory;
-mod record;
-mod reproduction;
-mod run;
-mod verdict;
-
-pub use crate::statistics::{holm, paired_p};
-pub use comparison::{ComparedModel, ComparedRepeat, Comparison, ComparisonObserver, DEFAULT_MODELS, PValues};
-pub use diagnosis::{DiagnosedModel, Diagnosis, Difference, Finding, Ingredients, Need};
-pub(crate) use journal::Identity;
-pub use journal::{Entry, Journal};
-pub use memory::Peak;
-pub use record::{Curve, Record, RecordSet, RunLock, Store};
-pub use reproduction::{PlannedRepeat, Reproduced, Reproduction, ReproductionObserver, ReproductionPlan};
-pub use run::measure;
-pub use verdict::{ComparedTable, ComparisonCounts, Figure, Measured, Verdict, VerdictCounts};
-
-use crate::dataset::NamedDataset;
-use crate::error::{Error, Result};
-use crate::names::{Auto, one_of};
-use crate::source::Refresh;
-use crate::train::{Config, Protocol};
+use crate::cell::{Cell, check};
+use nigh::{Auto, Config, Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Names and files of tables.
 macro_rules! tables {
-    ($($name:literal)+) => { &[$(($name, include_str!(concat!("../../experiments/", $name, ".toml")))),+] };
+    ($($name:literal)+) => { &[$(($name, include_str!(concat!("../experiments/", $name, ".toml")))),+] };
 }
 
 /// The tables of the paper, in its order.
@@ -61,7 +29,7 @@ const TABLES: &[(&str, &str)] = tables! {
     "position-encoding"
 };
 
-/// Tables of our own, beyond the paper: our models beside what others printed.
+/// Tables beyond the paper: our models next to values that others published.
 const BEYOND: &[(&str, &str)] = tables! {
     "beyond-links"
     "beyond-unattributed"
@@ -180,15 +148,6 @@ impl TryFrom<String> for Published {
     }
 }
 
-/// What one figure is measured from: a dataset and settings, repeated with several seeds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
-    /// Name of the dataset.
-    pub dataset: String,
-    /// The settings, with choices left open.
-    pub config: Config,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExperimentFile {
@@ -227,9 +186,15 @@ impl Experiment {
 
     /// A table of the paper, or one beyond it.
     pub fn named(name: &str) -> Result<Experiment> {
-        one_of("table", name, &[Experiment::names(), Experiment::names_beyond()].concat())?;
         let mut tables = Experiment::all().into_iter().chain(Experiment::all_beyond());
-        Ok(tables.find(|table| table.name == name).expect("a name that was found"))
+        tables.find(|table| table.name == name).ok_or_else(|| {
+            let known = [Experiment::names(), Experiment::names_beyond()].concat();
+            Error::UnknownName {
+                kind: "table",
+                name: name.to_string(),
+                known: known.into_iter().map(String::from).collect(),
+            }
+        })
     }
 
     /// The tables that a word names: `all` of the paper, those `beyond` it, a TOML file, or the name of one.
@@ -242,7 +207,7 @@ impl Experiment {
         })
     }
 
-    /// Whether no row of ours has figures of the paper: ours stand beside rows that others printed, if there are any.
+    /// Whether no row of ours has values of the paper. Rows that others published, if there are any, are then what ours are compared with.
     pub fn is_comparison(&self) -> bool {
         self.rows.iter().all(|row| row.model.is_none() || row.published.is_empty())
     }
@@ -305,7 +270,7 @@ impl Experiment {
         let table =
             Experiment { name, typed_name, title, place, measure, kind, columns, rows, settings, epochs, repeats };
         for (row, column) in table.places().filter(|&(row, _)| table.rows[row].model.is_some()) {
-            table.config(row, column).and_then(|config| run::check(&config)).map_err(|error| {
+            table.config(row, column).and_then(|config| check(&config)).map_err(|error| {
                 format!("row `{}`, column `{}`: {error}", table.rows[row].label, table.columns[column].label)
             })?;
         }
@@ -316,7 +281,7 @@ impl Experiment {
     pub fn with(self, epochs: Option<usize>, repeats: Option<usize>) -> Result<Experiment> {
         let table = Experiment { epochs, repeats, ..self };
         let mut run = table.places().filter(|&(row, _)| table.rows[row].model.is_some());
-        run.try_for_each(|(row, column)| run::check(&table.config(row, column)?))?;
+        run.try_for_each(|(row, column)| check(&table.config(row, column)?))?;
         drop(run);
         Ok(table)
     }
@@ -365,45 +330,6 @@ impl Experiment {
         // What others printed was trained for all epochs.
         let patience = Auto::Is(config.patience.unwrap_or(0));
         Ok(Config { epochs, patience, repeats: self.repeats.unwrap_or(config.repeats), ..config })
-    }
-}
-
-impl Cell {
-    /// The seeds of its repeats.
-    pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
-        let first = self.config.seed;
-        (0..self.config.repeats as u64).map(move |repeat| first + repeat)
-    }
-
-    /// Dataset and every setting that is not the default, without seed and number of repeats. Cells with the same address are
-    /// the same cell.
-    pub fn address(&self) -> BTreeMap<String, serde_json::Value> {
-        let mut config = Config { repeats: 0, seed: 0, ..self.config.clone() };
-        let several =
-            NamedDataset::named(&self.dataset).and_then(|known| known.paper).is_some_and(|counts| counts.graphs > 1);
-        // A setting that equals what `auto` would choose is left out.
-        if config.refresh == Auto::Is(if several { Refresh::Resampled } else { Refresh::Fixed }) {
-            config.refresh = Auto::Auto;
-        }
-        // Records of earlier versions have no patience.
-        if config.patience == Auto::Is(0) {
-            config.patience = Auto::Auto;
-        }
-        config.leave_open_what_the_paper_has();
-        for (choice, usual) in [(&mut config.valid_fraction, 0.1), (&mut config.test_fraction, 0.1)] {
-            if *choice == Auto::Is(usual) && config.protocol != Protocol::Ncn {
-                *choice = Auto::Auto;
-            }
-        }
-        let settings = |config: &Config| match serde_json::to_value(config) {
-            Ok(serde_json::Value::Object(settings)) => settings,
-            _ => unreachable!("settings are an object"),
-        };
-        let defaults = settings(&Config { repeats: 0, seed: 0, ..Config::default() });
-        let chosen = settings(&config).into_iter().filter(|(key, value)| {
-            key == "model" || key == "task" || defaults.get(key).is_none_or(|default| default != value)
-        });
-        chosen.chain([("dataset".to_string(), self.dataset.clone().into())]).collect()
     }
 }
 
@@ -537,7 +463,7 @@ mod tests {
         wrong(&(row("gcn", "") + "columns = [\"Gird\"]\n"), "run in `Gird`, which is not a column");
         wrong(&(row("gcn", "Grid = \"9\"") + "columns = [\"Grid\"]\n"), "both `columns` and published");
         assert_eq!(Experiment::parse("mine", &(row("gcn", "") + "columns = []\n")).unwrap().places().count(), 0);
-        // A row without published figures may stand beside rows that have some.
+        // Rows with and without published figures may share a table.
         let two = row("gcn", "Grid = \"9 ± 1\"") + "[[rows]]\nlabel = \"y\"\nmodel = \"sgc\"\n";
         assert_eq!(Experiment::parse("mine", &two).unwrap().places().count(), 2);
     }

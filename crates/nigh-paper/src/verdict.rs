@@ -1,7 +1,9 @@
 //! Measured figures compared with published ones.
 
-use super::{Cell, Experiment, FigureKind, Published, RecordSet};
-use crate::train::mean_and_std;
+use crate::cell::Cell;
+use crate::experiment::{Experiment, FigureKind, Published};
+use crate::record::RecordSet;
+use nigh::train::mean_and_std;
 use serde::Serialize;
 
 /// How a measured figure compares with the published one.
@@ -14,7 +16,7 @@ pub enum Verdict {
     Better,
     /// Worse by more than that.
     Short,
-    /// Of our models beside printed rows: more than half a point ahead of the best printed figure of the column.
+    /// Of our models in a table with printed rows: more than half a point ahead of the best printed figure of the column.
     Ahead,
     /// Within half a point of it.
     Level,

@@ -1,12 +1,10 @@
-//! Tables of the paper with measured beside published figures: for the terminal, as Markdown, LaTeX and csv.
+//! Tables of the paper with measured and published values: for the terminal, as Markdown, LaTeX and csv.
 
-use super::aligned_table::AlignedTable;
-use crate::display::{self, visible, visible_name};
-use crate::experiment::{
-    ComparedTable, ComparisonCounts, Experiment, Figure, FigureKind, Measured, Published, Verdict, VerdictCounts,
-};
-use crate::metric::{Metric, PairMetric};
-use crate::train::Config;
+use crate::experiment::{Experiment, FigureKind, Published};
+use crate::verdict::{ComparedTable, ComparisonCounts, Figure, Measured, Verdict, VerdictCounts};
+use nigh::display::{self, AlignedTable, visible, visible_name};
+use nigh::metric::PairMetric;
+use nigh::{Config, Metric};
 use nigh_formats::text_table::Formulas;
 use std::fmt::Write;
 
@@ -420,7 +418,7 @@ pub fn word(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::RecordSet;
+    use crate::RecordSet;
 
     /// A table with one column, read from a file, with made-up means.
     fn compared(means: &[f64], about: &str) -> ComparedTable {

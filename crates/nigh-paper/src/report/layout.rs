@@ -3,7 +3,7 @@
 //! Deterministic: no random numbers, and the same bits on any number of threads. Repulsion is exact, so time grows with
 //! the square of the number of rows: meant for a few thousand.
 
-use crate::threads;
+use nigh::threads;
 use rayon::prelude::*;
 
 const PERPLEXITY: f64 = 30.0;
@@ -36,7 +36,7 @@ struct Force {
 /// Only neighbourhoods have a meaning: axes, sizes and gaps have none.
 ///
 /// ```
-/// let places = nigh::report::layout::tsne(&[0.0, 0.1, 0.2, 7.0, 7.1, 7.2], 6, 1);
+/// let places = nigh_paper::report::layout::tsne(&[0.0, 0.1, 0.2, 7.0, 7.1, 7.2], 6, 1);
 /// assert_eq!(places.len(), 6);
 /// ```
 pub fn tsne(rows: &[f32], num_rows: usize, num_columns: usize) -> Vec<[f32; 2]> {

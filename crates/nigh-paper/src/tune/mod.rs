@@ -1,4 +1,4 @@
-//! 10. A bounded search for settings, by successive halving, chosen on the validation metric alone.
+//! A bounded search for settings, by successive halving, chosen on the validation metric alone.
 //!
 //! Candidate 0 has the default settings and is trained in full first. Then come rounds of nine candidates drawn at random:
 //! all are trained for a ninth of their epochs (five at least), the best three for about a third, and the best of these in full,
@@ -9,7 +9,7 @@
 //! another number of threads, finds the same.
 //!
 //! ```
-//! use nigh::tune::Search;
+//! use nigh_paper::tune::Search;
 //! use nigh::{Config, Dataset};
 //!
 //! let dataset = Dataset::built_in("communities")?;
@@ -23,13 +23,9 @@
 
 mod space;
 
-use crate::dataset::Dataset;
-use crate::error::{Error, Result};
-use crate::experiment::{Entry, Identity, Journal};
-use crate::names::Auto;
-use crate::seeds::{Purpose, Seeds};
-use crate::train::{Beside, Config, Evaluation, Observer, Progress, Resolved, Stage, mean_and_std};
-use crate::training::Training;
+use crate::journal::{Entry, Identity, Journal};
+use nigh::train::{Evaluation, Progress, Stage, mean_and_std};
+use nigh::{Auto, Config, Dataset, Error, Observer, Reporting, Resolved, Result, Seeds, Training};
 use serde::{Deserialize, Serialize};
 use space::Dimension;
 use std::ops::ControlFlow;
@@ -86,7 +82,7 @@ pub struct Trial {
     pub candidate: usize,
     /// How far it was trained: 0 for a ninth of its epochs, 1 for about a third, 2 in full.
     pub rung: usize,
-    /// What it sets beside the user's settings.
+    /// The settings that it adds to the user's.
     pub settings: toml::Table,
     /// Epochs of each run.
     pub epochs: usize,
@@ -190,12 +186,12 @@ impl<'d> Search<'d> {
             version: env!("CARGO_PKG_VERSION").to_string(),
             dataset: dataset.name.clone(),
             split,
-            settings: base.written(),
+            settings: base.to_table(),
         };
         Search { dataset, base, resolved, space, candidates: Vec::new(), identity }.candidates(CANDIDATES)
     }
 
-    /// With this number of candidates beside the defaults. The first ones are the same whatever the number.
+    /// With this number of candidates in addition to the defaults. The first ones are the same whatever the number.
     pub fn candidates(self, count: usize) -> Result<Search<'d>> {
         if !(1..=MOST_CANDIDATES).contains(&count) {
             let problem = format!("expected a whole number from 1 to {MOST_CANDIDATES}");
@@ -213,8 +209,7 @@ impl<'d> Search<'d> {
     /// The candidate of a number: new, and such that the model can be trained with it.
     fn draw(&self, number: usize, known: &[toml::Table]) -> Option<toml::Table> {
         let seeds = Seeds::new(self.resolved.seed);
-        let drawn = (0..ATTEMPTS)
-            .map(|attempt| space::draw(&self.space, &mut seeds.rng(Purpose::Tune, &[number as u64, attempt])));
+        let drawn = (0..ATTEMPTS).map(|attempt| space::draw(&self.space, seeds, [number as u64, attempt]));
         let fits = |settings: &toml::Table| {
             let config = self.with(settings);
             config.and_then(|config| config.resolve(self.dataset)).is_ok()
@@ -244,7 +239,7 @@ impl<'d> Search<'d> {
         self.space.iter().map(|dimension| dimension.name).collect()
     }
 
-    /// The candidates, the defaults first, as what each sets beside the user's settings.
+    /// The candidates, the defaults first: the settings that each adds to the user's.
     pub fn all_candidates(&self) -> &[toml::Table] {
         &self.candidates
     }
@@ -298,7 +293,7 @@ impl<'d> Search<'d> {
     /// Runs a trial.
     pub fn measure(&self, planned: PlannedTrial, observer: &mut dyn SearchObserver) -> Result<Trial> {
         let started = Instant::now();
-        let training = Training::new(self.dataset, self.config(planned)?)?.beside(Beside::Nothing);
+        let training = Training::new(self.dataset, self.config(planned)?)?.reporting(Reporting::Nothing);
         let epochs = training.config().epochs;
         let (valid, problem) = match training.observer(&mut ValidOnly(observer)).run() {
             Ok(trained) => (trained.summary.repeats.iter().map(|run| run.valid).collect(), None),
@@ -355,7 +350,7 @@ impl<'d> Search<'d> {
 
     /// The settings of a candidate as a TOML file that a training takes: those that are not the default.
     pub fn toml(&self, candidate: usize) -> Result<String> {
-        Ok(self.with(&self.candidates[candidate])?.written().to_string())
+        Ok(self.with(&self.candidates[candidate])?.to_table().to_string())
     }
 
     /// Whether a trial that was read from a file is one of this search.
