@@ -5,8 +5,8 @@
 use nigh::encoder::{Encoder, Input, Scope};
 use nigh::model::Architecture;
 use nigh::model::catalog::{self, Hyperparameters};
-use nigh::ops::linear::Concatenate;
-use nigh::ops::propagate::Propagate;
+use nigh::ops::Concatenate;
+use nigh::ops::Propagate;
 use nigh::tape::Var;
 use nigh::{Checkpoint, Config, Dataset, Trained, Training};
 

@@ -28,14 +28,14 @@ pub const USUAL_DELTA: f64 = 0.05;
 ///
 /// The lemma behind the theorem needs `epsilon / max_norm < 1/2`; a larger epsilon is served by the bound at one half,
 /// which is stricter.
-pub fn sufficient_width(max_norm: f64, epsilon: f64, delta: f64) -> f64 {
+pub(crate) fn sufficient_width(max_norm: f64, epsilon: f64, delta: f64) -> f64 {
     let e = (epsilon / max_norm).min(0.5);
     4.0 * (4.0 / delta).ln() / (e * e - e * e * e)
 }
 
 /// The error that Theorem 2 promises for a signal `dim` wide, with probability above `1 - delta` for a pair; `None` if the signal is
 /// too narrow for any promise. The inverse of [`sufficient_width`].
-pub fn certified_error(max_norm: f64, dim: usize, delta: f64) -> Option<f64> {
+pub(crate) fn certified_error(max_norm: f64, dim: usize, delta: f64) -> Option<f64> {
     let enough = |epsilon: f64| sufficient_width(max_norm, epsilon, delta) <= dim as f64;
     let (mut low, mut high) = (0.0, 0.5 * max_norm);
     if !enough(high) {
@@ -50,7 +50,7 @@ pub fn certified_error(max_norm: f64, dim: usize, delta: f64) -> Option<f64> {
 
 /// Pairs with a proximity to estimate: each is joined by a walk of at most `2 hops` steps. Other pairs have none, and any
 /// estimate would look good on them.
-pub fn sample_pairs(graph: &Graph, hops: usize, count: usize, seed: u64) -> Vec<[u32; 2]> {
+pub(crate) fn sample_pairs(graph: &Graph, hops: usize, count: usize, seed: u64) -> Vec<[u32; 2]> {
     let mut rng = Seeds::new(seed).rng(Purpose::Certify, &[]);
     let rows = RowLookup::new(graph);
     let step = |at: u32, rng: &mut Rng| match rows.neighbours(at as usize) {
@@ -87,7 +87,7 @@ impl MeasuredPair {
 const COLUMNS: usize = 64;
 
 /// The share of pairs whose error is below `epsilon`.
-pub fn share_within(measured: &[MeasuredPair], epsilon: f64) -> f64 {
+pub(crate) fn share_within(measured: &[MeasuredPair], epsilon: f64) -> f64 {
     measured.iter().filter(|pair| pair.error() < epsilon).count() as f64 / measured.len() as f64
 }
 

@@ -32,7 +32,7 @@
 //! | `F_GNN` | [`encoder::Encoder`] | message passing |
 //! | `F_output` | [`model::Head`] | what is made of the branches |
 //! | `F_de` | [`model::Decoder`] | from two representations to a score |
-//! | `S = Ã^K (Ã^K)^T` | [`graph::proximity`] | walk proximity, and Theorem 2 |
+//! | `S = Ã^K (Ã^K)^T` | [`graph::Walks`] | walk proximity, and Theorem 2 |
 //!
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
@@ -50,7 +50,6 @@ pub mod ops;
 pub mod panels;
 pub mod plan;
 pub mod run_estimate;
-pub mod sampled;
 pub mod shards;
 pub mod statistics;
 pub mod tape;
@@ -64,10 +63,17 @@ mod label_sets;
 mod linalg;
 mod memory;
 mod names;
+mod sampled;
 mod seeds;
 mod source;
 mod tensors;
+#[cfg(test)]
+mod tests;
 mod training;
+
+// Tests of the whole library name it as its users do.
+#[cfg(test)]
+extern crate self as nigh;
 
 /// Files to columns, arrays and tensors, and back.
 pub use nigh_formats as formats;
@@ -79,8 +85,6 @@ pub use label_sets::LabelSets;
 pub use linalg::{Matrix, SparseMatrix, Storage, StorageError};
 pub use memory::Memory;
 pub use metric::Metric;
-#[doc(hidden)]
-pub use model::Model;
 pub use model::{Decoder, View};
 pub use names::Auto;
 pub use seeds::{Purpose, Seeds};

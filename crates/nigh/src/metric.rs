@@ -53,7 +53,7 @@ pub enum SetMetric {
 
 /// Answers for nodes that may have several labels.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SetAnswers {
+pub(crate) struct SetAnswers {
     /// The labels of each node.
     pub sets: LabelSets,
     /// A score of each class for each node, row by row.
@@ -65,7 +65,7 @@ impl SetMetric {
     pub const ALL: [SetMetric; 3] = [SetMetric::AveragePrecision, SetMetric::MicroF1, SetMetric::MacroF1];
 
     /// The metric of answers for nodes with these labels.
-    pub fn of(self, labels: &LabelSets, answers: &SetAnswers) -> f64 {
+    pub(crate) fn of(self, labels: &LabelSets, answers: &SetAnswers) -> f64 {
         let classes = answers.scores.len() / labels.len().max(1);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         match self {
@@ -164,7 +164,7 @@ impl PairMetric {
 
 /// Where a positive stands among the negatives that it alone is ranked with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Standing {
+pub(crate) struct Standing {
     /// Negatives with a higher score.
     pub above: usize,
     /// Negatives with the same score.
@@ -177,15 +177,7 @@ impl PairMetric {
     /// The mean over positives that are ranked each among negatives of its own, as OGB and HeaRT do; those without a negative
     /// are left out. AUC is the probability that a positive scores above a negative of its own, average precision that of a
     /// list with one right answer.
-    ///
-    /// ```
-    /// use nigh::metric::{PairMetric, Standing};
-    /// let standings = [Standing { above: 0, level: 0, total: 4 }, Standing { above: 2, level: 1, total: 4 }];
-    /// assert_eq!(PairMetric::HitsAt(3).of_standings(&standings), 0.5);
-    /// assert_eq!(PairMetric::MeanReciprocalRank.of_standings(&standings), (1.0 + 1.0 / 3.5) / 2.0);
-    /// assert_eq!(PairMetric::Auc.of_standings(&standings), (1.0 + 1.5 / 4.0) / 2.0);
-    /// ```
-    pub fn of_standings(self, standings: &[Standing]) -> f64 {
+    pub(crate) fn of_standings(self, standings: &[Standing]) -> f64 {
         let value = |standing: &Standing| {
             let [above, level, total] = [standing.above, standing.level, standing.total].map(|count| count as f64);
             match self {
@@ -285,7 +277,7 @@ pub fn auc(positive: &[f32], negative: &[f32]) -> f64 {
 }
 
 /// `Σ (R_n - R_(n-1)) P_n` over distinct scores, without interpolation.
-pub fn average_precision(positive: &[f32], negative: &[f32]) -> f64 {
+pub(crate) fn average_precision(positive: &[f32], negative: &[f32]) -> f64 {
     let (mut found, mut seen, mut sum) = (0.0, 0.0, 0.0);
     for (positives, negatives) in ties(positive, negative) {
         found += positives;
@@ -296,7 +288,7 @@ pub fn average_precision(positive: &[f32], negative: &[f32]) -> f64 {
 }
 
 /// OGB's rule: a hit is strictly above the K-th best negative; with fewer than K negatives everything is a hit.
-pub fn hits_at(k: usize, positive: &[f32], negative: &[f32]) -> f64 {
+pub(crate) fn hits_at(k: usize, positive: &[f32], negative: &[f32]) -> f64 {
     if negative.len() < k {
         return 1.0;
     }
@@ -308,7 +300,7 @@ pub fn hits_at(k: usize, positive: &[f32], negative: &[f32]) -> f64 {
 
 /// The rank of a positive is one plus the negatives above it plus half of those level with it, as OGB counts; here all
 /// positives are ranked among the same negatives.
-pub fn mean_reciprocal_rank(positive: &[f32], negative: &[f32]) -> f64 {
+pub(crate) fn mean_reciprocal_rank(positive: &[f32], negative: &[f32]) -> f64 {
     let mut sorted = negative.to_vec();
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));
     let reciprocal = |score: &f32| {
@@ -352,7 +344,7 @@ pub fn rank_correlation(a: &[f32], b: &[f32]) -> Option<f64> {
 }
 
 /// The fraction of right answers.
-pub fn accuracy(labels: &[u32], predictions: &[u32]) -> f64 {
+pub(crate) fn accuracy(labels: &[u32], predictions: &[u32]) -> f64 {
     let right = labels.iter().zip(predictions).filter(|(label, prediction)| label == prediction).count();
     right as f64 / labels.len() as f64
 }
@@ -404,12 +396,12 @@ impl std::iter::Sum for ClassCounts {
 }
 
 /// F1 over the decisions about all classes together.
-pub fn micro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
+pub(crate) fn micro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
     ClassCounts::of(labels, predictions).into_values().sum::<ClassCounts>().f1()
 }
 
 /// The mean of F1 over every class that occurs among labels or predictions.
-pub fn macro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
+pub(crate) fn macro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
     let counts = ClassCounts::of(labels, predictions);
     counts.values().map(|of_class| of_class.f1()).sum::<f64>() / counts.len() as f64
 }
@@ -417,6 +409,14 @@ pub fn macro_f1(labels: &[u32], predictions: &[u32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_positive_is_ranked_among_negatives_of_its_own() {
+        let standings = [Standing { above: 0, level: 0, total: 4 }, Standing { above: 2, level: 1, total: 4 }];
+        assert_eq!(PairMetric::HitsAt(3).of_standings(&standings), 0.5);
+        assert_eq!(PairMetric::MeanReciprocalRank.of_standings(&standings), (1.0 + 1.0 / 3.5) / 2.0);
+        assert_eq!(PairMetric::Auc.of_standings(&standings), (1.0 + 1.5 / 4.0) / 2.0);
+    }
     use proptest::prelude::*;
 
     #[test]

@@ -41,7 +41,7 @@ pub struct Workload {
 
 /// What decides how much training on sampled pairs takes, beside the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SampledWorkload {
+pub(crate) struct SampledWorkload {
     /// Positive pairs of all epochs.
     pub positives: usize,
     /// Negative pairs for each of them.
@@ -197,7 +197,7 @@ impl Workload {
     }
 
     /// How a training on sampled pairs is done within this memory, or the least that would be enough.
-    pub fn sampled_training(
+    pub(crate) fn sampled_training(
         &self,
         sampled: &SampledWorkload,
         memory: Option<Memory>,
@@ -365,7 +365,7 @@ pub fn too_little(memory: Memory, least: Memory, remedy: &str) -> Error {
 }
 
 /// The nanoseconds of one edge and column of a hop through a graph beyond the caches, measured here in about half a second.
-pub fn measure_hop(columns: usize) -> Result<f64> {
+pub(crate) fn measure_hop(columns: usize) -> Result<f64> {
     const NODES: usize = 1 << 20;
     const EDGES: usize = 1 << 21;
     let mut rng = Seeds::new(0).rng(Purpose::Generate, &[]);

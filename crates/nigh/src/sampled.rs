@@ -2,38 +2,22 @@
 //! pairs drawn ([`hold_out`]), `Ã^K E` of the training graph is computed by columns
 //! ([`Propagation::write_columns`](crate::panels::Propagation::write_columns)), weights are learnt from the rows of those pairs ([`train()`]), and vectors are made
 //! row by row ([`Trained::embed_rows`]). The model is that of one machine, byte by byte.
-//!
-//! ```
-//! use nigh::sampled::{self, PairsFile, RepeatFiles};
-//! use nigh::{Config, Dataset, Training};
-//!
-//! let dataset = Dataset::built_in("communities")?;
-//! let config = Config { model: "smp-signal".into(), pairs_per_epoch: 200, epochs: 5.into(), repeats: 1, ..Config::default() };
-//! let folder = tempfile::tempdir().unwrap();
-//! let [graph, pairs, left, right] = ["graph.nigh", "pairs.nigh", "0.npy", "1.npy"].map(|name| folder.path().join(name));
-//! sampled::hold_out(&dataset, &config, 0, &graph, &pairs)?;
-//!
-//! let propagations = PairsFile::open(&pairs)?.propagations(&graph, None)?;
-//! propagations.signal.write_columns(0..16, &left)?;
-//! propagations.signal.write_columns(16..32, &right)?;
-//!
-//! let repeat = RepeatFiles { pairs, columns: vec![left, right], features: vec![] };
-//! let trained = sampled::train(&[repeat], dataset.samples[0].ids.clone())?;
-//! assert_eq!(trained.to_bytes(), Training::new(&dataset, config)?.run()?.to_bytes());
-//! # Ok::<(), nigh::Error>(())
-//! ```
 
 use crate::dataset::{Dataset, GraphStore, Ids, store_without};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::model::{Architecture, Dimensions, Model};
-use crate::panels::{GatheredRows, MatrixFile, rows_at_a_time};
+#[cfg(test)]
+use crate::panels::MatrixFile;
+use crate::panels::{GatheredRows, rows_at_a_time};
 use crate::seeds::Seeds;
 use crate::task::{DrawnPairs, EvaluationPairs, SampledPairs};
 use crate::train::{
     self, AskedNodes, Baseline, Config, HeldOut, Job, PreparedSplit, Reporting, Resolved, Silent, Splits,
 };
-use crate::trained::{Propagations, Summary, Trained};
+#[cfg(test)]
+use crate::trained::Propagations;
+use crate::trained::{Summary, Trained};
 use nigh_formats::interrupt::catch;
 use nigh_formats::npy::NpyRows;
 use nigh_formats::sections::{Plain, SectionWriter, Sections};
@@ -211,6 +195,7 @@ impl PairsFile {
 
     /// What has to be propagated over the training graph, which [`hold_out`] wrote. The features are those of the nodes in its order,
     /// if there are any.
+    #[cfg(test)]
     pub fn propagations(&self, training_graph: &Path, features: Option<&MatrixFile>) -> Result<Propagations> {
         let graph = GraphStore::open(training_graph)?.graph().clone();
         if graph.num_nodes() != self.data.num_nodes {

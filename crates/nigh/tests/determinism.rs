@@ -60,7 +60,7 @@ fn another_seed_gives_other_bits() {
     let dataset = Dataset::built_in("communities").unwrap();
     let first = train(&dataset, &short());
     let second = train(&dataset, &Config { seed: 2, ..short() });
-    assert_ne!(first.model().weights.entries(), second.model().weights.entries());
+    assert_ne!(first.weights().entries(), second.weights().entries());
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn on(threads: usize, dataset: &Dataset, config: &Config) -> Trained {
 
 fn assert_same(a: &Trained, b: &Trained, what: &str) {
     assert_eq!(a.summary, b.summary, "{what}");
-    for (a, b) in a.model().weights.entries().iter().zip(b.model().weights.entries()) {
+    for (a, b) in a.weights().entries().iter().zip(b.weights().entries()) {
         assert_eq!(a.name, b.name);
         assert_eq!(a.value, b.value, "{what}: {}", a.name);
     }

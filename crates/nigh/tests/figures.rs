@@ -164,7 +164,7 @@ fn a_patient_training_keeps_the_bits_of_one_that_runs_to_its_end() {
     assert_eq!(patient.run().epochs(), (last + patience).next_multiple_of(5));
     assert!(whole.run().curve.starts_with(&patient.run().curve));
     let weights = |trained: &Trained| -> Vec<_> {
-        trained.model().weights.entries().iter().map(|weight| weight.value.clone()).collect()
+        trained.weights().entries().iter().map(|weight| weight.value.clone()).collect()
     };
     // One that stops sooner keeps what a training that is stopped there keeps.
     let hasty = train(&dataset, &Config { patience: 5.into(), ..whole_config.clone() });
@@ -192,7 +192,7 @@ fn the_kept_epoch_of_a_patient_training_has_the_weights_of_the_same_epoch() {
         let patient = train(&dataset, &Config { patience: patience.into(), ..base });
         assert!(patient.run().epochs() < 400);
         assert_eq!((patient.run().best_epoch, patient.run().test), (last, whole.run().test));
-        for (a, b) in patient.model().weights.entries().iter().zip(whole.model().weights.entries()) {
+        for (a, b) in patient.weights().entries().iter().zip(whole.weights().entries()) {
             assert_eq!(a.value, b.value, "{}", a.name);
         }
         compared += 1;

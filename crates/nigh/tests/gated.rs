@@ -19,7 +19,7 @@ fn train(dataset: &Dataset, config: Config) -> Trained {
 
 /// The weights of the branches.
 fn gate(trained: &Trained) -> Vec<f32> {
-    trained.model().weights.get("head/gate").unwrap().value.data().to_vec()
+    trained.weights().get("head/gate").unwrap().value.data().to_vec()
 }
 
 /// Communities, with features that say little.
@@ -67,8 +67,7 @@ fn labels_of_the_test_change_nothing_that_is_learnt() {
         let training = Training::new(&dataset, config_of(&training)).unwrap();
         let trained = training.split(nigh::Split::Nodes(parts.clone())).run().unwrap();
         let learnt: Vec<(f64, f64)> = trained.run().curve.iter().map(|look| (look.loss, look.valid)).collect();
-        let weights: Vec<Matrix> =
-            trained.model().weights.entries().iter().map(|weight| weight.value.clone()).collect();
+        let weights: Vec<Matrix> = trained.weights().entries().iter().map(|weight| weight.value.clone()).collect();
         (learnt, weights, trained.run().test)
     };
     let before = learn(&parts);
@@ -96,7 +95,7 @@ fn config_of(training: &Training<'_, '_>) -> Config {
 fn only_training_nodes_have_a_known_label() {
     let dataset = communities();
     let trained = train(&dataset, config(2));
-    let known = trained.model().weights.get("labels/known").unwrap().value.data().to_vec();
+    let known = trained.weights().get("labels/known").unwrap().value.data().to_vec();
     let split = trained.config.split().split(&dataset, Seeds::new(trained.run().seed)).unwrap();
     let nigh::Split::Nodes(parts) = split else { panic!("nodes and their classes") };
     let question = &parts.train[0].question;
@@ -175,7 +174,7 @@ fn an_interrupted_training_ends_as_an_uninterrupted_one() {
     assert!(stopped.is_err() && checkpoint.path().exists());
     let resumed = start().run().unwrap();
     assert_eq!(whole.summary, resumed.summary);
-    for (a, b) in whole.model().weights.entries().iter().zip(resumed.model().weights.entries()) {
+    for (a, b) in whole.weights().entries().iter().zip(resumed.weights().entries()) {
         assert_eq!(a.value, b.value, "{}", a.name);
     }
 }
@@ -204,6 +203,6 @@ fn several_graphs_are_classified_without_labels_around_a_node() {
     let dataset = Dataset::from_samples("several", (0..6).map(sample).collect(), names).unwrap();
     let trained = train(&dataset, config(40));
     assert!(trained.run().test > 0.9, "{}", trained.run().test);
-    assert!(trained.model().weights.get("labels/known").unwrap().value.data().iter().all(|&known| known == 0.0));
+    assert!(trained.weights().get("labels/known").unwrap().value.data().iter().all(|&known| known == 0.0));
     assert_eq!(trained.embed(&dataset).unwrap().matrix.rows(), 480);
 }

@@ -2,7 +2,7 @@
 
 mod rust_source;
 
-use rust_source::{code_of, is_word, module_of, modules_in, rust_files, without_tests, words};
+use rust_source::{code_of, module_of, modules_in, rust_files, without_tests, words};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -193,4 +193,3 @@ fn after_colons(rest: &str) -> Option<&str> {
 fn nesting(code: &str, at: usize) -> usize {
     code[..at].matches('{').count().saturating_sub(code[..at].matches('}').count())
 }
-

@@ -45,7 +45,7 @@ fn coauthor_counts_are_those_of_table_1() {
         assert_eq!(dataset.class_names.len(), classes);
         // Every class has nodes to test with.
         assert!(class_sizes(&dataset).iter().all(|&size| size > 50));
-        assert_eq!(dataset.samples[0].graph.components(0).len(), 1);
+        assert_eq!(dataset.samples[0].graph.component_sizes().len(), 1);
         assert!(dataset.notes.is_empty(), "no self loops: {:?}", dataset.notes);
     }
 }

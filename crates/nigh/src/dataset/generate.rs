@@ -20,7 +20,7 @@ pub struct Communities {
 }
 
 /// A `rows × cols` grid.
-pub fn grid(rows: usize, cols: usize) -> Graph {
+pub(crate) fn grid(rows: usize, cols: usize) -> Graph {
     let node = |r: usize, c: usize| (r * cols + c) as u32;
     let cells = (0..rows).flat_map(|r| (0..cols).map(move |c| (r, c)));
     let right = cells.clone().filter(|&(_, c)| c + 1 < cols).map(|(r, c)| [node(r, c), node(r, c + 1)]);
@@ -30,7 +30,7 @@ pub fn grid(rows: usize, cols: usize) -> Graph {
 
 /// The connected caveman graph (`cliques` cliques of `size`, one edge of each turned to the clique before it), in
 /// which every edge is then rewired at one end with probability `rewired`. The number of edges stays.
-pub fn communities(cliques: usize, size: usize, rewired: f32, seed: u64) -> Communities {
+pub(crate) fn communities(cliques: usize, size: usize, rewired: f32, seed: u64) -> Communities {
     let n = cliques * size;
     let mut edges = BTreeSet::new();
     for clique in 0..cliques {
@@ -62,7 +62,7 @@ pub fn communities(cliques: usize, size: usize, rewired: f32, seed: u64) -> Comm
 
 /// The proof of concept: communities, and in each of them active and inactive members.
 #[derive(Debug, Clone, Copy)]
-pub struct Leaders {
+pub(crate) struct Leaders {
     /// Nodes in all.
     pub num_nodes: usize,
     /// Communities of equal size.
@@ -81,7 +81,7 @@ impl Default for Leaders {
 
 /// A graph of communities and leaders, with both properties of each node.
 #[derive(Debug, Clone)]
-pub struct CommunitiesAndLeaders {
+pub(crate) struct CommunitiesAndLeaders {
     /// The graph.
     pub graph: Graph,
     /// The community of each node.
@@ -91,7 +91,7 @@ pub struct CommunitiesAndLeaders {
 }
 
 /// Draws the proof-of-concept graph.
-pub fn leaders(shape: &Leaders, seed: u64) -> CommunitiesAndLeaders {
+pub(crate) fn leaders(shape: &Leaders, seed: u64) -> CommunitiesAndLeaders {
     let n = shape.num_nodes;
     let mut rng = Seeds::new(seed).rng(Purpose::Generate, &[]);
     let community: Vec<u32> = (0..n).map(|node| (node * shape.num_communities / n) as u32).collect();

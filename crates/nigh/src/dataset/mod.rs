@@ -26,12 +26,12 @@ pub use own::{
     EdgeColumns, FeatureRows, GraphColumns, IdColumn, IdColumns, InputFiles, IntegerColumn, LabelRows, LabelSeparator,
     NodeColumns, Pairs, WeightColumn, read_pairs,
 };
-pub use stored::{GraphStore, Stored};
+pub use stored::Stored;
 pub(crate) use {
     ids::whole_float,
     own::edge_list::{EdgeList, ListedEdges},
     own::graph_file::read as read_graph_file,
-    stored::{mapped_without, read_ids, store_without, write_ids},
+    stored::{GraphStore, mapped_without, read_ids, store_without, write_ids},
 };
 
 use crate::error::{Error, Result};
@@ -111,7 +111,7 @@ impl Sample {
 }
 
 /// Every name of a dataset, built in or public.
-pub fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|known| known.0).chain(REGISTRY.iter().map(|known| known.name)).collect()
 }
 

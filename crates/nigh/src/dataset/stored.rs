@@ -79,11 +79,6 @@ impl GraphStore {
         &self.graph
     }
 
-    /// The size of the file.
-    pub fn num_bytes(&self) -> usize {
-        self.sections.num_bytes()
-    }
-
     /// Bytes of the names of the nodes in memory.
     pub fn num_id_bytes(&self) -> Result<usize> {
         let lengths =

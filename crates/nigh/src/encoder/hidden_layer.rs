@@ -5,7 +5,7 @@ use crate::tape::Var;
 
 /// `dropout(ReLU(X W + b))`: what is known of a node is combined, and nothing is passed on.
 #[derive(Debug)]
-pub struct HiddenLayer {
+pub(crate) struct HiddenLayer {
     /// Dropout probability.
     pub dropout: f32,
 }

@@ -9,7 +9,7 @@ use crate::tape::{Init, Var};
 /// `dropout(Σ_{k=1..K} a_k N(Ã^k X))` with `N` scaling rows to one length: messages that fade with distance count as much as near ones until `a`
 /// says otherwise.
 #[derive(Debug)]
-pub struct HopBlend {
+pub(crate) struct HopBlend {
     /// `K`.
     pub hops: usize,
     /// Dropout probability.

@@ -7,7 +7,7 @@ use crate::tape::{Init, Var};
 /// `Σ_{k=0..K} a_k Ã^k (dropout(X) W + b)` with learnt `a`: the propagation of GPR-GNN (Chien et al.) behind a linear map. `a_0`
 /// weighs what a node is itself, `a_K` what is `K` links away; a negative one subtracts it.
 #[derive(Debug)]
-pub struct HopMixture {
+pub(crate) struct HopMixture {
     /// `K`.
     pub hops: usize,
     /// Dropout probability of what enters.

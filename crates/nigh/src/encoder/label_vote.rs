@@ -14,7 +14,7 @@ const PULLED: f32 = 0.03;
 /// `Σ_s a_s Z_s + b` with `a = start + 0.03 δ`, where `Z_s` are the log-posteriors of the classes in one summary of the labels around a node. It
 /// starts as label propagation, the mean of two restarts, and learns how far to look as far as the labels allow. The result is a score for each class.
 #[derive(Debug)]
-pub struct LabelVote;
+pub(crate) struct LabelVote;
 
 impl Encoder for LabelVote {
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {

@@ -18,17 +18,17 @@ mod table;
 pub use gat::Gat;
 pub use gcn::Gcn;
 pub use gin::Gin;
-pub use hidden_layer::HiddenLayer;
-pub use hop_blend::HopBlend;
-pub use hop_mixture::HopMixture;
-pub use label_vote::LabelVote;
+pub(crate) use hidden_layer::HiddenLayer;
+pub(crate) use hop_blend::HopBlend;
+pub(crate) use hop_mixture::HopMixture;
+pub(crate) use label_vote::LabelVote;
 pub use linear::{Linear, Propagated};
-pub use neighbourhoods::Neighbourhoods;
-pub use node2vec::SkipGram;
+pub(crate) use neighbourhoods::Neighbourhoods;
+pub(crate) use node2vec::SkipGram;
 pub use pgnn::PGnn;
-pub use random_propagation::RandomPropagation;
+pub(crate) use random_propagation::RandomPropagation;
 pub use sage::Sage;
-pub use table::Table;
+pub(crate) use table::Table;
 
 use crate::dataset::Features;
 use crate::graph::{Graph, Operator};
@@ -490,7 +490,7 @@ pub(crate) fn standardize(rows: &mut Matrix, mean: &Matrix, scale: &Matrix) {
 }
 
 /// Mean and inverse deviation of every column of dense features, for [`Scope::standardize`].
-pub fn standardization(features: &Features) -> Vec<(&'static str, Matrix)> {
+pub(crate) fn standardization(features: &Features) -> Vec<(&'static str, Matrix)> {
     let cols = features.cols();
     let mut moments = vec![[0.0f64; 2]; cols];
     if let Features::Dense(matrix) = features {

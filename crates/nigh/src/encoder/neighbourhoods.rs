@@ -9,7 +9,7 @@ use crate::tape::{Init, Var};
 /// `ReLU([drop(X) W_0, P drop(X) W_1, ..., P^K drop(X) W_K])` with `P = D^-1 A`: each distance has weights of its own, as in MixHop and H2GCN, so
 /// that neighbours of another class are a hint and not noise.
 #[derive(Debug)]
-pub struct Neighbourhoods {
+pub(crate) struct Neighbourhoods {
     /// `K`.
     pub hops: usize,
     /// Dropout probability, of entries of `X` and of the result.

@@ -8,7 +8,7 @@ use crate::tape::Var;
 
 /// node2vec: the vectors themselves as representations, under a linear map where nodes are classified.
 #[derive(Debug)]
-pub struct SkipGram {
+pub(crate) struct SkipGram {
     /// Random walks and how they are learnt from.
     pub walks: Node2Vec,
     /// Width of the vectors.

@@ -9,7 +9,7 @@ use crate::tape::{Init, Var};
 /// rows, so that a node has to be known by what is left around it; a head that asks passes to agree uses nodes without a label, too. `W`
 /// comes before the propagation, which then costs `N` times the width.
 #[derive(Debug)]
-pub struct RandomPropagation {
+pub(crate) struct RandomPropagation {
     /// `K`.
     pub hops: usize,
     /// Dropout probability of entries of `X`.

@@ -5,7 +5,7 @@ use crate::tape::{Init, Var};
 
 /// `X W`. Over one-hot ids that is a table with a learnt row per node.
 #[derive(Debug)]
-pub struct Table;
+pub(crate) struct Table;
 
 impl Encoder for Table {
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {

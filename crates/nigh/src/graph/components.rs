@@ -5,7 +5,7 @@ use crate::threads;
 
 /// A connected component of a graph.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Component {
+pub(crate) struct Component {
     /// Its nodes, ascending, as the whole graph numbers them.
     pub nodes: Vec<u32>,
     /// Its edges; node `i` here is `nodes[i]` of the whole graph.
@@ -23,7 +23,7 @@ impl Graph {
     /// assert_eq!(graph.component_sizes(), [3, 2, 1]);
     /// # Ok::<(), nigh::Error>(())
     /// ```
-    pub fn components(&self, size: usize) -> Vec<Component> {
+    pub(crate) fn components(&self, size: usize) -> Vec<Component> {
         // The number of each node within its component.
         let mut place = vec![0u32; self.num_nodes()];
         let mut components = Vec::new();

@@ -5,18 +5,18 @@ mod buffer;
 mod builder;
 mod components;
 mod edge_mask;
-pub mod eigen;
+pub(crate) mod eigen;
 mod hop;
 mod in_order;
 mod locality;
 mod operator;
-pub mod proximity;
+pub(crate) mod proximity;
 mod spill;
 mod walk;
 
 use buffer::Buffer;
 pub(crate) use builder::{Edges, Mentioned, RowBlock, build, build_in_pieces, build_mentioned, build_rows, span};
-pub use components::Component;
+pub(crate) use components::Component;
 pub(crate) use edge_mask::EdgeMask;
 pub(crate) use hop::{
     HopBuffers, HopOf, OperatorRows, PanelEntry, apply_hop_sum, apply_hops, apply_masked_hops, hop_of_rows, hop_rows,
@@ -25,6 +25,7 @@ pub(crate) use hop::{
 pub(crate) use in_order::RowLookup;
 pub use operator::Operator;
 pub(crate) use operator::symmetric_scale;
+pub use proximity::{WalkRow, Walks};
 pub(crate) use spill::Spill;
 pub(crate) use walk::Walker;
 

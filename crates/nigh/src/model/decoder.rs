@@ -24,9 +24,8 @@ named! {
 }
 
 /// How a model scores pairs.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scoring {
+pub(crate) struct Scoring {
     /// From two representations to a score.
     pub decoder: Decoder,
     /// Width of the hidden layers of a learnt decoder.
@@ -50,9 +49,8 @@ const PAIRS_AT_A_TIME: usize = 1 << 16;
 const SCALARS_AT_A_TIME: usize = 1 << 21;
 
 /// A decoder of pairs with its buffers. The weights of the head are among those of the model.
-#[doc(hidden)]
 #[derive(Debug)]
-pub struct PairDecoder {
+pub(crate) struct PairDecoder {
     decoder: Decoder,
     heuristic: Option<Heuristic>,
     loss: PairLoss,

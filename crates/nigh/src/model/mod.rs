@@ -1,7 +1,7 @@
 //! 4. The framework equation: `H = F_output([F_GNN(A, E), F_GNN'(A, F)])`. A model is branches and a head.
 
 pub mod catalog;
-pub mod decoder;
+pub(crate) mod decoder;
 pub(crate) mod gate;
 pub(crate) use gate::KnownClasses;
 mod head;
@@ -12,7 +12,8 @@ mod vectors;
 mod view;
 mod without;
 
-pub use decoder::{Decoder, Scoring};
+pub use decoder::Decoder;
+pub(crate) use decoder::Scoring;
 use head::EncodedBranch;
 pub use head::Head;
 pub use heuristic::Heuristic;
@@ -117,9 +118,8 @@ impl Architecture {
 }
 
 /// What a model answers.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// A score for each of this many classes, per node.
     Classes(usize),
     /// A score for each of this many classes, per node, each decided on its own: a node may have several.
@@ -159,9 +159,8 @@ impl Dimensions {
 }
 
 /// What turns an architecture into a model: its widths, its signal and what it answers.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// `d0`, the width of `F`.
     pub num_features: usize,
     /// How many nodes can be known by their ids: those of the largest graph.
@@ -219,9 +218,8 @@ impl Shape {
 }
 
 /// An architecture with its weights. Using it changes nothing, so one model serves many threads.
-#[doc(hidden)]
 #[derive(Debug, Clone)]
-pub struct Model {
+pub(crate) struct Model {
     architecture: Architecture,
     shape: Shape,
     seeds: Seeds,
@@ -234,9 +232,8 @@ pub struct Model {
 const KNOWN_LABELS: &str = "labels/known";
 
 /// A model recorded over one graph, to be run many times.
-#[doc(hidden)]
 #[derive(Debug)]
-pub struct Recording {
+pub(crate) struct Recording {
     tape: Tape,
     /// `H`; under a gated head, the class scores of all branches side by side.
     output: Var,

@@ -75,9 +75,8 @@ pub(super) fn declare(sources: &[PairSource], width: usize, num_features: usize,
 }
 
 /// How the sources of pairs are computed.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PairSettings {
+pub(crate) struct PairSettings {
     /// Exact walks, or estimated ones.
     pub proximities: Proximities,
     /// The length of the longest walks.

@@ -3,23 +3,37 @@
 // Loops count lanes: a closure would be compiled on its own, without the vector instructions of its caller.
 #![allow(clippy::needless_range_loop)]
 
-pub mod add;
-pub mod anchors;
-pub mod attention;
-pub mod blend;
-pub mod block_sum;
-pub mod drop_rows;
-pub mod dropout;
-pub mod hop_blocks;
-pub mod hop_sum;
-pub mod layer_norm;
-pub mod linear;
-pub mod lookup;
-pub mod normalize;
-pub mod pairs;
-pub mod propagate;
-pub mod select_rows;
-pub mod sigmoid;
-pub mod signal;
-pub mod softmax;
-pub mod sparse;
+pub(crate) mod add;
+pub(crate) mod anchors;
+pub(crate) mod attention;
+pub(crate) mod blend;
+pub(crate) mod block_sum;
+pub(crate) mod drop_rows;
+pub(crate) mod dropout;
+pub(crate) mod hop_blocks;
+pub(crate) mod hop_sum;
+pub(crate) mod layer_norm;
+pub(crate) mod linear;
+pub(crate) mod lookup;
+pub(crate) mod normalize;
+pub(crate) mod pairs;
+pub(crate) mod propagate;
+pub(crate) mod select_rows;
+pub(crate) mod sigmoid;
+pub(crate) mod signal;
+pub(crate) mod softmax;
+pub(crate) mod sparse;
+
+pub use add::Add;
+pub use anchors::{Anchors, CLOSENESS, Structure};
+pub use attention::Attention;
+pub use dropout::Dropout;
+pub use hop_sum::HopSum;
+pub use layer_norm::LayerNorm;
+pub use linear::{Concatenate, LinearMap};
+pub use lookup::Lookup;
+pub use normalize::NormalizeRows;
+pub use pairs::{PairLoss, Scale};
+pub use propagate::Propagate;
+pub use select_rows::SelectRows;
+pub use sparse::SparseProduct;

@@ -19,6 +19,7 @@ pub fn answered(scores: &[f32]) -> impl Iterator<Item = u32> + '_ {
 }
 
 /// Binary cross-entropy of `sets` at `nodes`, summed over classes, as a mean over nodes; its gradient with respect to `logits` goes to `gradient`.
+#[cfg(test)]
 pub fn cross_entropy(logits: &Matrix, nodes: &[u32], sets: &LabelSets, gradient: &mut Matrix) -> f64 {
     cross_entropy_of_blocks(logits, 1, nodes, sets, gradient)
 }

@@ -5,6 +5,7 @@ use crate::linalg::{Matrix, for_row_blocks, for_two_row_blocks};
 pub use crate::linalg::softmax::{most_likely, probabilities};
 
 /// Mean negative log-likelihood of `labels` at `nodes`; its gradient with respect to `logits` goes to `gradient`.
+#[cfg(test)]
 pub fn nll(logits: &Matrix, nodes: &[u32], labels: &[u32], gradient: &mut Matrix) -> f64 {
     nll_of_blocks(logits, 1, nodes, labels, gradient)
 }

@@ -12,7 +12,7 @@ mod source;
 
 pub(crate) use file::PanelFile;
 pub(crate) use gathered::GatheredRows;
-pub use matrix_file::MatrixFile;
+pub(crate) use matrix_file::MatrixFile;
 use progress::DoneEntries;
 pub use progress::PanelProgress;
 pub use source::PanelSource;

@@ -3,19 +3,24 @@
 mod hard_negatives;
 mod link_prediction;
 mod masking;
-pub mod negatives;
+pub(crate) mod negatives;
 mod node_classification;
 mod pairwise;
 mod ranking;
 mod reconstruction;
 mod sampled;
 
-pub use link_prediction::{GraphParts, TestEdges, hold_out};
-pub use masking::{Masking, mask};
-pub use negatives::{EvaluationNegatives, Negatives, PairSampler};
+pub use link_prediction::TestEdges;
+#[cfg(test)]
+pub(crate) use link_prediction::{GraphParts, hold_out};
+pub use masking::Masking;
+pub(crate) use masking::mask;
+pub(crate) use negatives::PairSampler;
+pub use negatives::{EvaluationNegatives, Negatives};
 pub use pairwise::SameLabelPairs;
 pub use ranking::{ConnectedPairs, Ends, EvaluationPairs, Ranking};
-pub use sampled::{DrawnPairs, MOST_HELD_OUT, SampledPairs, Sampling};
+pub use sampled::Sampling;
+pub(crate) use sampled::{DrawnPairs, MOST_HELD_OUT, SampledPairs};
 pub(crate) use sampled::{held_out_edges, num_held_out, sample_pairs};
 
 use crate::dataset::{Dataset, Features, FixedPairs, FixedSplit, Sample};

@@ -22,9 +22,8 @@ named! {
 }
 
 /// The state of the optimiser: first and second moments of every weight, in their order.
-#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq)]
-pub struct Adam {
+pub(crate) struct Adam {
     /// Steps taken.
     pub steps: u64,
     /// Running means of the gradients.
@@ -41,6 +40,7 @@ impl Adam {
     }
 
     /// One step along the gradients that the weights hold, with weight decay as part of them.
+    #[cfg(test)]
     pub fn step(&mut self, weights: &mut Weights, learning_rate: f32, weight_decay: f32) {
         self.step_with(weights, learning_rate, weight_decay, Optimizer::Adam);
     }

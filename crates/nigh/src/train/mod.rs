@@ -21,14 +21,17 @@ mod schedule;
 mod setting;
 mod trainer;
 
-pub use adam::{Adam, Optimizer};
+pub(crate) use adam::Adam;
+pub use adam::Optimizer;
 pub use baseline::Baseline;
 pub use baseline::constant_answer;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
 pub use observer::{Observer, Progress, Silent, Stage};
-pub use resolve::{ChosenModel, FitSettings};
-pub use sampled::{AskedNodes, HeldOut};
+pub use resolve::ChosenModel;
+#[cfg(test)]
+pub(crate) use resolve::FitSettings;
+pub(crate) use sampled::{AskedNodes, HeldOut};
 pub use schedule::Schedule;
 pub use setting::Setting;
 

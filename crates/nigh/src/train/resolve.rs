@@ -503,7 +503,7 @@ impl Resolved {
     }
 
     /// The shape of the model for data of such dimensions.
-    pub fn shape(&self, dimensions: Dimensions) -> Shape {
+    pub(crate) fn shape(&self, dimensions: Dimensions) -> Shape {
         let Dimensions { features, classes, multi_label, nodes, .. } = dimensions;
         Shape {
             // The constant takes the place of features that are not there or not used.

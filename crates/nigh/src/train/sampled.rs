@@ -107,7 +107,7 @@ impl Resolved {
     }
 
     /// How many pairs such a training asks about in a graph of so many edges.
-    pub fn sampled_workload(&self, num_edges: usize) -> SampledWorkload {
+    pub(crate) fn sampled_workload(&self, num_edges: usize) -> SampledWorkload {
         let held_out = num_held_out(num_edges, &self.split()).unwrap_or_default();
         let ratios = [self.valid_negative_ratio, self.test_negative_ratio].map(f64::from);
         let evaluated =

@@ -12,7 +12,9 @@ pub use answers::{Classified, LabelledNode};
 pub use embedding::Embedding;
 pub use figures::{BaselineSummary, MetricSummary};
 pub(crate) use streamed::NOT_FIRST;
-pub use streamed::{Propagations, RowWriter, StreamedEmbedding};
+#[cfg(test)]
+pub(crate) use streamed::Propagations;
+pub use streamed::{RowWriter, StreamedEmbedding};
 
 use crate::dataset::{Dataset, FixedSplit, Ids, Sample};
 use crate::display::pluralize;
@@ -25,6 +27,7 @@ use crate::model::{Answer, Dimensions, Model, View};
 use crate::ops::{sigmoid, softmax};
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
+use crate::tape::Weights;
 use crate::task::{SplitChoice, SplitSettings, Task};
 use crate::train::sampled::{self, SampledPlan};
 use crate::train::{
@@ -230,9 +233,13 @@ impl Trained {
         self.model.weights.num_parameters()
     }
 
+    /// All weights by their names.
+    pub fn weights(&self) -> &Weights {
+        &self.model.weights
+    }
+
     /// The model.
-    #[doc(hidden)]
-    pub fn model(&self) -> &Model {
+    pub(crate) fn model(&self) -> &Model {
         &self.model
     }
 

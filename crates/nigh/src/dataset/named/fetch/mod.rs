@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use ureq::Agent;
 
 /// The variable that names a mirror.
-pub const MIRROR: &str = "NIGH_ORIGIN";
+pub(crate) const MIRROR: &str = "NIGH_ORIGIN";
 
 /// No archive may be longer, nor what is unpacked from one.
 const LIMIT: u64 = 8 << 30;

@@ -5,9 +5,10 @@ use nigh::encoder::Gin;
 use nigh::encoder::Layers;
 use nigh::estimate::{Certification, MeasuredPair, sample_pairs, sufficient_width};
 use nigh::graph::proximity::Walks;
+use nigh::model::Model;
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::{Architecture, Shape};
-use nigh::{Features, Graph, Matrix, Model, Operator, Seeds, Signal, View};
+use nigh::{Features, Graph, Matrix, Operator, Seeds, Signal, View};
 use std::sync::Arc;
 
 /// Corollary 1.

@@ -1,12 +1,13 @@
 //! What holds for every model of the catalog: relabelling nodes relabels rows of `H`, and gradients are derivatives.
 
 use nigh::Matrix;
+use nigh::model::Model;
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Answer, Architecture, Recording, Scoring, Shape};
 use nigh::ops::softmax;
 use nigh::tape::Weight;
-use nigh::{Decoder, Features, Graph, Model, Purpose, Refresh, Seeds, Signal, View};
+use nigh::{Decoder, Features, Graph, Purpose, Refresh, Seeds, Signal, View};
 use nigh::{Node2Vec, Source};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -3,6 +3,7 @@
 use nigh::encoder::{Encoder, Gin, Input, Layers, Propagated, Scope};
 
 use nigh::metric::{ClassMetric, PairMetric, SetAnswers, SetMetric};
+use nigh::model::Model;
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Answer, Architecture, Head, Recording, Scoring, Shape};
@@ -10,7 +11,7 @@ use nigh::ops::pairs::{PairLoss, Scale};
 use nigh::ops::{sigmoid, softmax};
 use nigh::tape::{Var, Weight};
 use nigh::train::Adam;
-use nigh::{Decoder, Features, Graph, LabelSets, Model, Operator, Seeds, Storage, View};
+use nigh::{Decoder, Features, Graph, LabelSets, Operator, Seeds, Storage, View};
 use nigh::{Matrix, SparseMatrix};
 use serde_json::Value;
 

@@ -2,12 +2,13 @@
 //! loss, its gradient by central differences, and steps of Adam. Only random words come from the crate.
 
 use nigh::Matrix;
+use nigh::model::Model;
 use nigh::model::catalog::{self, Hyperparameters};
 use nigh::model::decoder::PairDecoder;
 use nigh::model::{Answer, Shape};
 use nigh::ops::softmax;
 use nigh::train::Adam;
-use nigh::{Features, Graph, Model, Purpose, Seeds, View};
+use nigh::{Features, Graph, Purpose, Seeds, View};
 use std::collections::BTreeMap;
 
 /// Relative to the entry, but at least to a tenth of the largest in its matrix: smaller ones are sums that cancel, of
