@@ -228,7 +228,7 @@ impl<'d> Comparison<'d> {
     /// The file of a comparison, which `run` writes and resumes from. More models and more repeats may be added to it.
     pub fn journal(&self, path: &Path) -> Result<Journal<ComparedRepeat>> {
         let seen = self.config.node_features.seen(self.dataset);
-        let split = self.resolved.split().split(&seen, Seeds::new(self.resolved.seed))?.digest();
+        let split = self.resolved.draw_split(&seen, Seeds::new(self.resolved.seed))?.digest();
         let shared = Config { model: Auto::Auto, repeats: Config::default().repeats, ..self.config.clone() };
         let identity = Identity {
             version: env!("CARGO_PKG_VERSION").to_string(),

@@ -71,7 +71,7 @@ fn guess(dataset: &Dataset, config: &Resolved) -> Result<Run> {
         return Err(Error::setting("model", RANDOM, "it guesses classes, and the data has none"));
     }
     let seeds = Seeds::new(config.seed);
-    let split = config.split().split(dataset, seeds)?;
+    let split = config.draw_split(dataset, seeds)?;
     let Split::Nodes(parts) = &split else {
         return Err(Error::setting("model", RANDOM, "it guesses classes of nodes"));
     };

@@ -5,7 +5,8 @@ use crate::graph::Graph;
 use crate::work;
 use nigh::Memory;
 use nigh::dataset::{Folders, InputFiles};
-use nigh::run_estimate::{EstimatedRun, graph_size, size_of_counts, size_of_dataset};
+use nigh::plan::Workload;
+use nigh::run_estimate::EstimatedRun;
 use pyo3::prelude::*;
 
 /// A limit as users write it: `"8GiB"`.
@@ -37,9 +38,9 @@ pub fn estimate(
     let dataset = graph.map(|graph| graph.dataset.clone());
     let found = work::run_silently(py, None, move || {
         let (name, size) = match (&dataset, name) {
-            (Some(dataset), _) => (dataset.name.clone(), size_of_dataset(dataset)?),
-            (None, Some(name)) => graph_size(name, &InputFiles::default(), &Folders::new(None))?,
-            (None, None) => ("a graph file".into(), size_of_counts(counts[0], counts[1])?),
+            (Some(dataset), _) => (dataset.name.clone(), Workload::of_dataset(dataset)?),
+            (None, Some(name)) => Workload::named(name, &InputFiles::default(), &Folders::new(None))?,
+            (None, None) => ("a graph file".into(), Workload::of_counts(counts[0], counts[1])?),
         };
         run.on(&name, size)
     })?;

@@ -68,7 +68,7 @@ pub fn split<'py>(
     let (config, dataset) = (config(settings)?, graph.dataset.clone());
     let listed = work::run_silently(py, threads, move || {
         let config = config.resolve(&dataset)?;
-        config.split().listed(&config.node_features.seen(&dataset), Seeds::new(config.seed))
+        config.list_split(&config.node_features.seen(&dataset), Seeds::new(config.seed))
     })?;
     let found = graph.parts(py, &listed.fixed)?;
     found.set_item("digest", listed.digest)?;

@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut widths = [0; MODELS.len()];
         for seed in 1..=repeats {
             let config = |at: usize| settings(&[rules, MODELS[at].1], MODELS[at].0, seed);
-            let split = config(0)?.resolve(&dataset)?.split().split(&dataset, Seeds::new(seed))?;
+            let split = config(0)?.resolve(&dataset)?.draw_split(&dataset, Seeds::new(seed))?;
             let mut of_scores = Vec::new();
             for at in 0..MODELS.len() {
                 let (answers, num_positive) = answers(&dataset, config(at)?, &split)?;

@@ -17,12 +17,6 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The error of an estimated proximity that is usually asked for.
-pub const USUAL_EPSILON: f64 = 0.1;
-
-/// The usual probability of a larger one.
-pub const USUAL_DELTA: f64 = 0.05;
-
 /// The width that Theorem 2 requires: above it `|S_ij - <Ẽ_i, Ẽ_j>| < epsilon` with probability above `1 - delta`
 /// for a pair. `max_norm` is `max_i |a_i|`.
 ///
@@ -67,7 +61,7 @@ pub(crate) fn sample_pairs(graph: &Graph, hops: usize, count: usize, seed: u64) 
 
 /// A pair with its proximity and the estimate from a stochastic matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MeasuredPair {
+pub(crate) struct MeasuredPair {
     /// The two nodes.
     pub pair: [u32; 2],
     /// `S_ij`.
@@ -112,7 +106,7 @@ pub struct Certification {
 
 impl Default for Certification {
     fn default() -> Certification {
-        let (epsilon, delta) = (USUAL_EPSILON, USUAL_DELTA);
+        let (epsilon, delta) = (Certification::EPSILON, Certification::DELTA);
         Certification { epsilon, delta, hops: 2, signal: Signal::Gaussian, signal_dim: None, pairs: 1000, seed: 1 }
     }
 }
@@ -149,6 +143,12 @@ pub struct Certificate {
 }
 
 impl Certification {
+    /// The usual bound of the error of an estimated proximity.
+    pub const EPSILON: f64 = 0.1;
+
+    /// The usual probability of a larger error.
+    pub const DELTA: f64 = 0.05;
+
     /// Larger widths are measured only on request: they take long and change little.
     const MAX_DEFAULT_WIDTH: f64 = 65_536.0;
 
@@ -246,7 +246,7 @@ impl Certification {
 
     /// Compares exact and estimated proximity at a width. `E` is drawn and propagated some columns at a time, so that any width fits
     /// into memory; `progress` is called with the number of columns done.
-    pub fn measure(
+    pub(crate) fn measure(
         &self,
         operator: &Operator,
         dim: usize,
@@ -399,12 +399,12 @@ impl WidthCheck {
         let measured = certification.measure(operator, signal_dim, &pairs, &plan, |_| {});
         Some(WidthCheck {
             hops,
-            epsilon: USUAL_EPSILON,
-            delta: USUAL_DELTA,
-            sufficient_width: sufficient_width(max_norm, USUAL_EPSILON, USUAL_DELTA).ceil(),
+            epsilon: Certification::EPSILON,
+            delta: Certification::DELTA,
+            sufficient_width: sufficient_width(max_norm, Certification::EPSILON, Certification::DELTA).ceil(),
             signal_dim,
             num_pairs: measured.len(),
-            share_within_epsilon: share_within(&measured, USUAL_EPSILON),
+            share_within_epsilon: share_within(&measured, Certification::EPSILON),
         })
     }
 

@@ -32,7 +32,7 @@
 //! | `F_GNN` | [`encoder::Encoder`] | message passing |
 //! | `F_output` | [`model::Head`] | what is made of the branches |
 //! | `F_de` | [`model::Decoder`] | from two representations to a score |
-//! | `S = Ã^K (Ã^K)^T` | [`graph::Walks`] | walk proximity, and Theorem 2 |
+//! | `S = Ã^K (Ã^K)^T` | [`estimate::Certification`] | walk proximity, and Theorem 2 |
 //!
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:

@@ -75,7 +75,7 @@ impl Way {
 
 /// A part of what a run takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct PartSize {
+pub(crate) struct PartSize {
     /// What it is.
     pub part: &'static str,
     /// How much of it.
@@ -90,9 +90,9 @@ pub struct PropagationEstimate {
     /// Columns of a panel.
     pub panel_width: usize,
     /// In memory, at most.
-    pub memory: Vec<PartSize>,
+    pub(crate) memory: Vec<PartSize>,
     /// On disk, beside the result.
-    pub disk: Vec<PartSize>,
+    pub(crate) disk: Vec<PartSize>,
 }
 
 const PANELS: &str = "panels of Ã^K E";
@@ -278,8 +278,13 @@ impl Workload {
         })
     }
 
+    /// The bytes that the use of a model on all nodes at once takes.
+    pub fn inference_bytes(&self) -> usize {
+        total(&self.inference())
+    }
+
     /// What the use of a model on all nodes at once takes.
-    pub fn inference(&self) -> Vec<PartSize> {
+    pub(crate) fn inference(&self) -> Vec<PartSize> {
         let kept = ["edges (CSR)", "operator, addresses", "signal", "features", "ids", "buffers"];
         let mut parts = self.training(0);
         parts.retain(|part| kept.contains(&part.part));
@@ -288,7 +293,7 @@ impl Workload {
     }
 
     /// What training in memory takes, of a model whose representations are those of all nodes at once.
-    pub fn training(&self, num_pairs: usize) -> Vec<PartSize> {
+    pub(crate) fn training(&self, num_pairs: usize) -> Vec<PartSize> {
         let part = |part, bytes| PartSize { part, bytes };
         let rows = |columns: usize| 4 * self.num_nodes * columns;
         let mut parts = vec![
@@ -355,7 +360,7 @@ impl fmt::Display for PropagationEstimate {
 }
 
 /// The sum of some parts.
-pub fn total(parts: &[PartSize]) -> usize {
+pub(crate) fn total(parts: &[PartSize]) -> usize {
     parts.iter().map(|part| part.bytes).sum()
 }
 

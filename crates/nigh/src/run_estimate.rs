@@ -49,43 +49,45 @@ enum TrainingEstimate {
     Sampled(std::result::Result<PropagationEstimate, Memory>),
 }
 
-/// The name and the size of a graph: of a graph file from its header alone, of another file or a dataset once it is read.
-pub fn graph_size(name: &str, input: &InputFiles, folders: &Folders) -> Result<(String, Workload)> {
-    if GraphStore::is_store(Path::new(name)) {
-        let store = GraphStore::open(Path::new(name))?;
-        let workload = Workload::of_graph(store.graph(), 0, 0);
-        return Ok((name.to_string(), Workload { id_bytes: store.num_id_bytes()?, ..workload }));
+impl Workload {
+    /// The name and the size of a graph: of a graph file from its header alone, of another file or a dataset once it is read.
+    pub fn named(name: &str, input: &InputFiles, folders: &Folders) -> Result<(String, Workload)> {
+        if GraphStore::is_store(Path::new(name)) {
+            let store = GraphStore::open(Path::new(name))?;
+            let workload = Workload::of_graph(store.graph(), 0, 0);
+            return Ok((name.to_string(), Workload { id_bytes: store.num_id_bytes()?, ..workload }));
+        }
+        let dataset = Dataset::load(name, input, folders)?;
+        Ok((dataset.name.clone(), Workload::of_dataset(&dataset)?))
     }
-    let dataset = Dataset::load(name, input, folders)?;
-    Ok((dataset.name.clone(), size_of_dataset(&dataset)?))
-}
 
-/// The size of the only graph of the data.
-pub fn size_of_dataset(dataset: &Dataset) -> Result<Workload> {
-    let [sample] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
-    let (feature_bytes, feature_columns) = (sample.features.num_bytes(), sample.features.cols());
-    let id_bytes = sample.ids.num_bytes();
-    Ok(Workload { id_bytes, feature_bytes, feature_columns, ..Workload::of_graph(&sample.graph, 0, 0) })
-}
-
-/// A graph file of so many nodes and edges.
-pub fn size_of_counts(nodes: usize, edges: usize) -> Result<Workload> {
-    if nodes == 0 || nodes > 1 << 31 {
-        return Err(Error::setting("nodes", nodes, "expected a whole number from 1 to 2^31"));
+    /// The size of the only graph of the data.
+    pub fn of_dataset(dataset: &Dataset) -> Result<Workload> {
+        let [sample] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
+        let (feature_bytes, feature_columns) = (sample.features.num_bytes(), sample.features.cols());
+        let id_bytes = sample.ids.num_bytes();
+        Ok(Workload { id_bytes, feature_bytes, feature_columns, ..Workload::of_graph(&sample.graph, 0, 0) })
     }
-    Ok(Workload {
-        num_nodes: nodes,
-        num_edges: edges,
-        weighted: false,
-        mapped: true,
-        id_bytes: 0,
-        feature_bytes: 0,
-        feature_columns: 0,
-        signal_dim: 0,
-        width: 0,
-        hops: 0,
-        storage: Storage::Single,
-    })
+
+    /// A graph file with these numbers of nodes and edges.
+    pub fn of_counts(nodes: usize, edges: usize) -> Result<Workload> {
+        if nodes == 0 || nodes > 1 << 31 {
+            return Err(Error::setting("nodes", nodes, "expected a whole number from 1 to 2^31"));
+        }
+        Ok(Workload {
+            num_nodes: nodes,
+            num_edges: edges,
+            weighted: false,
+            mapped: true,
+            id_bytes: 0,
+            feature_bytes: 0,
+            feature_columns: 0,
+            signal_dim: 0,
+            width: 0,
+            hops: 0,
+            storage: Storage::Single,
+        })
+    }
 }
 
 impl EstimatedRun {

@@ -60,7 +60,7 @@ fn labels_of_the_test_change_nothing_that_is_learnt() {
     let config = Config { valid_fraction: Auto::Is(0.2), test_fraction: Auto::Is(0.5), ..config(10) };
     let training = Training::new(&dataset, config).unwrap();
     let seeds = Seeds::new(training.config().seed);
-    let nigh::Split::Nodes(mut parts) = training.config().split().split(&dataset, seeds).unwrap() else {
+    let nigh::Split::Nodes(mut parts) = training.config().draw_split(&dataset, seeds).unwrap() else {
         panic!("nodes and their classes")
     };
     let learn = |parts: &nigh::task::NodeParts| {
@@ -96,7 +96,7 @@ fn only_training_nodes_have_a_known_label() {
     let dataset = communities();
     let trained = train(&dataset, config(2));
     let known = trained.weights().get("labels/known").unwrap().value.data().to_vec();
-    let split = trained.config.split().split(&dataset, Seeds::new(trained.run().seed)).unwrap();
+    let split = trained.config.draw_split(&dataset, Seeds::new(trained.run().seed)).unwrap();
     let nigh::Split::Nodes(parts) = split else { panic!("nodes and their classes") };
     let question = &parts.train[0].question;
     let mut expected = vec![0.0; 400];

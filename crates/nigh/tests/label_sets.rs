@@ -119,8 +119,7 @@ fn the_metric_that_is_asked_for_chooses_the_epoch_and_others_are_refused() {
 }
 
 fn split(dataset: &Dataset, config: &Config, seed: u64) -> SetParts {
-    let settings = config.clone().resolve(dataset).unwrap().split();
-    match settings.split(dataset, Seeds::new(seed)).unwrap() {
+    match config.clone().resolve(dataset).unwrap().draw_split(dataset, Seeds::new(seed)).unwrap() {
         Split::Sets(parts) => parts,
         other => panic!("{other:?}"),
     }

@@ -16,7 +16,8 @@ use crate::suggestions::{self, Suggested};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use experiments::reproduce_notes;
-use nigh::{Memory, Signal, estimate};
+use nigh::estimate::Certification;
+use nigh::{Memory, Signal};
 use scale::{ESTIMATE_EXAMPLES, PROPAGATE_NOTES};
 use std::path::PathBuf;
 use trained::PREDICT_EXAMPLES;
@@ -167,11 +168,11 @@ pub struct Models {
 #[derive(Debug, Args)]
 pub struct Certify {
     /// Error bound of the estimated proximity
-    #[arg(long, value_name = "E", default_value_t = estimate::USUAL_EPSILON, allow_negative_numbers = true)]
+    #[arg(long, value_name = "E", default_value_t = Certification::EPSILON, allow_negative_numbers = true)]
     pub epsilon: f64,
 
     /// Probability that the error is larger
-    #[arg(long, value_name = "D", default_value_t = estimate::USUAL_DELTA, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value_t = Certification::DELTA, allow_negative_numbers = true)]
     pub delta: f64,
 
     /// Propagation steps K

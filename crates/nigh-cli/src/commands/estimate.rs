@@ -4,16 +4,17 @@ use super::{print, print_json};
 use crate::cli::{Estimate, PropagationOptions};
 use anyhow::Result;
 use nigh::dataset::{Folders, InputFiles};
-use nigh::run_estimate::{EstimatedRun, graph_size, size_of_counts};
+use nigh::plan::Workload;
+use nigh::run_estimate::EstimatedRun;
 
 pub fn run(options: &Estimate, _: bool) -> Result<()> {
     let PropagationOptions { signal_dim, hops, hop_storage, memory } = options.of;
     let Estimate { width, epochs, pairs_per_epoch, .. } = *options;
     let (name, size) = match &options.graph {
-        Some(graph) => graph_size(graph, &InputFiles::default(), &Folders::new(None))?,
+        Some(graph) => Workload::named(graph, &InputFiles::default(), &Folders::new(None))?,
         None => {
             let (nodes, edges) = (options.nodes.unwrap_or(0), options.edges.unwrap_or(0));
-            ("a graph file".into(), size_of_counts(nodes, edges)?)
+            ("a graph file".into(), Workload::of_counts(nodes, edges)?)
         }
     };
     let run = EstimatedRun { signal_dim, hops, hop_storage, width, epochs, pairs_per_epoch, memory };

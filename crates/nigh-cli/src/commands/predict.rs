@@ -8,7 +8,7 @@ use nigh::dataset::{Ids, Pairs, read_pairs};
 use nigh::display::AlignedTable;
 use nigh::formats::records::{RecordColumn, RecordWriter, Records, is_parquet};
 use nigh::formats::text_table::Formulas;
-use nigh::plan::{Workload, too_little, total};
+use nigh::plan::{Workload, too_little};
 use nigh::trained::{Classified, Inference, LabelledNode, Link, StreamedEmbedding};
 use nigh::{Dataset, Error, Memory, Sample, Trained};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ fn check_memory(trained: &Trained, dataset: &Dataset, memory: Option<Memory>) ->
     let takes = |sample: &Sample| {
         let workload = Workload::of_graph(&sample.graph, config.signal_dim, config.hops);
         let (feature_bytes, id_bytes) = (sample.features.num_bytes(), sample.ids.num_bytes());
-        total(&Workload { feature_bytes, id_bytes, width: config.width, ..workload }.inference())
+        Workload { feature_bytes, id_bytes, width: config.width, ..workload }.inference_bytes()
     };
     match dataset.samples.iter().map(takes).max().filter(|&bytes| bytes > memory.bytes()) {
         None => Ok(()),

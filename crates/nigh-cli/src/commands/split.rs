@@ -14,7 +14,7 @@ pub fn run(options: &Split, quiet: bool) -> Result<()> {
     let settings = LayeredSettings::read(options.config.as_deref(), &options.settings)?;
     let dataset = settings.with_split(&settings.config, load(&options.data, quiet)?)?;
     let config = settings.config.clone().resolve(&dataset).map_err(|error| settings.locate(error))?;
-    let listed = config.split().listed(&config.node_features.seen(&dataset), Seeds::new(config.seed))?;
+    let listed = config.list_split(&config.node_features.seen(&dataset), Seeds::new(config.seed))?;
     let mut about = toml::Table::from_iter([
         ("nigh".to_string(), env!("CARGO_PKG_VERSION").into()),
         ("graph".to_string(), dataset.name.clone().into()),

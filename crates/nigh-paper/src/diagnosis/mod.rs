@@ -189,7 +189,7 @@ impl<'d> Diagnosis<'d> {
     fn chance(&self) -> Result<Vec<f64>> {
         let (comparison, resolved) = (&self.comparison, self.comparison.resolved());
         let seen = comparison.config().node_features.seen(comparison.dataset());
-        let of_seed = |seed| constant_answer(&resolved.split().split(&seen, Seeds::new(seed))?, resolved.metric);
+        let of_seed = |seed| constant_answer(&resolved.draw_split(&seen, Seeds::new(seed))?, resolved.metric);
         comparison.seeds().map(of_seed).collect()
     }
 

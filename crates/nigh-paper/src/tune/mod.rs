@@ -181,7 +181,7 @@ impl<'d> Search<'d> {
             let problem = "it has no setting that is open and matters, so there is nothing to search for";
             return Err(Error::setting("model", resolved.model, problem));
         }
-        let split = resolved.split().split(&base.node_features.seen(dataset), Seeds::new(resolved.seed))?.digest();
+        let split = resolved.draw_split(&base.node_features.seen(dataset), Seeds::new(resolved.seed))?.digest();
         let identity = Identity {
             version: env!("CARGO_PKG_VERSION").to_string(),
             dataset: dataset.name.clone(),

@@ -319,7 +319,7 @@ fn pair_mlp(dataset: &Dataset) -> Result<Value, String> {
         ..Config::default()
     };
     let training = Training::new(dataset, config).map_err(words)?;
-    let split = training.config().split().split(dataset, Seeds::new(0)).map_err(words)?;
+    let split = training.config().draw_split(dataset, Seeds::new(0)).map_err(words)?;
     let Split::Pairs(mut split) = split else { unreachable!("link prediction is about pairs") };
     // PPA's own split trains on 21 million edges.
     let positive = &mut split.train[0].question.positive;

@@ -38,7 +38,7 @@ pub fn dataset(shape: &str) -> Result<Dataset> {
 /// The settings and the split of a shape, by the paper's protocol.
 pub fn split(dataset: &Dataset, task: Task) -> Result<(Config, Split)> {
     let config = Config { task, protocol: Protocol::Published, repeats: 1, ..Config::default() };
-    let split = config.clone().resolve(dataset)?.split().split(dataset, Seeds::new(config.seed))?;
+    let split = config.clone().resolve(dataset)?.draw_split(dataset, Seeds::new(config.seed))?;
     Ok((config, split))
 }
 

@@ -99,7 +99,7 @@ pub fn duration(time: Duration) -> String {
 }
 
 /// The first five of many names.
-pub fn abbreviate<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+pub(crate) fn abbreviate<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut names = names.into_iter();
     let shown: Vec<String> = names.by_ref().take(5).map(|name| name.as_ref().to_string()).collect();
     format!("{}{}", shown.join(", "), if names.next().is_some() { ", ..." } else { "" })

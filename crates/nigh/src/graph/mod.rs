@@ -25,7 +25,6 @@ pub(crate) use hop::{
 pub(crate) use in_order::RowLookup;
 pub use operator::Operator;
 pub(crate) use operator::symmetric_scale;
-pub use proximity::{WalkRow, Walks};
 pub(crate) use spill::Spill;
 pub(crate) use walk::Walker;
 

@@ -39,10 +39,15 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// What a worker is asked to do: from which files, in the order that is stated here, to which.
+/// What a worker does, from files to files. Read from JSON.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Task(Step);
+
+/// What a task does: from which files, in the order that is stated here, to which.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Task {
+enum Step {
     /// From a file of edges to its part. Returns how many ids and edges it has, what its ids are and some of them.
     ReadEdges {
         /// Column of one end, by name or number.
@@ -182,7 +187,7 @@ pub enum Task {
 /// What ids are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum IdKind {
+enum IdKind {
     /// All are integers, in numeric order.
     Integers,
     /// Some are not: all are texts, in the order of their bytes.
@@ -192,7 +197,7 @@ pub enum IdKind {
 /// Where a range of ids starts or ends.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum IdBound {
+enum IdBound {
     /// Of integers.
     Integer(i64),
     /// Of texts.
@@ -219,7 +224,7 @@ pub enum MatrixSettings {
         /// 1.
         dim: usize,
     },
-    /// `F`, in a file of [`Task::ReadFeatures`].
+    /// `F`, in a file of [`Step::ReadFeatures`].
     Features {
         /// `d0`.
         dim: usize,
@@ -342,61 +347,61 @@ impl Task {
     /// anyone, because an entry overflowed half precision, is not written.
     pub fn run(&self, inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<Value> {
         let range = |[start, end]: [usize; 2]| -> Range<usize> { start..end };
-        match (self, inputs, outputs) {
-            (Task::ReadEdges { source, target, weight }, [path], [out]) => {
+        match (&self.0, inputs, outputs) {
+            (Step::ReadEdges { source, target, weight }, [path], [out]) => {
                 let weight = weight.as_deref().map_or(WeightColumn::Auto, WeightColumn::from);
                 let columns = EdgeColumns { source: source.clone(), target: target.clone(), weight, graph: None };
                 ids::read_edges(path, &columns, out)
             }
-            (Task::MergeIds { kind, from, to }, parts, [out]) => {
+            (Step::MergeIds { kind, from, to }, parts, [out]) => {
                 ids::merge_ids(parts, *kind, from.as_ref(), to.as_ref(), out)
             }
-            (Task::RouteEdges { kind, bases, block_rows }, [part, ids @ ..], outs) if ids.len() == bases.len() => {
+            (Step::RouteEdges { kind, bases, block_rows }, [part, ids @ ..], outs) if ids.len() == bases.len() => {
                 edges::route(part, *kind, ids, bases, *block_rows, outs)
             }
-            (Task::BuildBlock { rows, num_nodes, weighted, bases }, inputs, [out]) if inputs.len() >= bases.len() => {
+            (Step::BuildBlock { rows, num_nodes, weighted, bases }, inputs, [out]) if inputs.len() >= bases.len() => {
                 let (ids, entries) = inputs.split_at(bases.len());
                 edges::build_block(range(*rows), *num_nodes, *weighted, ids, bases, entries, out)
             }
-            (Task::CutBlock { rows }, [graph], [out]) => edges::cut_block(graph, range(*rows), out),
-            (Task::JoinBlocks {}, blocks, [out]) => edges::join_blocks(blocks, out),
-            (Task::CheckGraph {}, [graph], []) => edges::check_graph(graph),
-            (Task::ReadFeatures { settings }, [graph, features, model @ ..], [whole, out])
+            (Step::CutBlock { rows }, [graph], [out]) => edges::cut_block(graph, range(*rows), out),
+            (Step::JoinBlocks {}, blocks, [out]) => edges::join_blocks(blocks, out),
+            (Step::CheckGraph {}, [graph], []) => edges::check_graph(graph),
+            (Step::ReadFeatures { settings }, [graph, features, model @ ..], [whole, out])
                 if model.len() + usize::from(settings.is_some()) == 1 =>
             {
                 features::read(graph, features, settings.as_ref(), model.first().map(PathBuf::as_path), whole, out)
             }
-            (Task::FindScale { source, rows }, file, []) if file.len() == usize::from(source.is_stored()) => {
+            (Step::FindScale { source, rows }, file, []) if file.len() == usize::from(source.is_stored()) => {
                 Ok(json!({ "scale": source.source(file)?.scale(None, range(*rows)) }))
             }
-            (Task::PropagateSlice { source, hops, columns }, [graph, file @ ..], [out])
+            (Step::PropagateSlice { source, hops, columns }, [graph, file @ ..], [out])
                 if file.len() == usize::from(source.is_stored()) =>
             {
                 hops::propagate_slice(graph, source.source(file)?, hops, range(*columns), out)
             }
-            (Task::StartRows { source, hops, columns, graph }, [block, file @ ..], [out])
+            (Step::StartRows { source, hops, columns, graph }, [block, file @ ..], [out])
                 if file.len() == usize::from(source.is_stored()) =>
             {
                 hops::start_rows(block, source.source(file)?, hops, range(*columns), graph, out)
             }
-            (Task::HopRows { hops, width, last, graph }, [block, others @ ..], [out]) => {
+            (Step::HopRows { hops, width, last, graph }, [block, others @ ..], [out]) => {
                 hops::hop_rows(block, others, hops, *width, *last, graph, out)
             }
-            (Task::MatchModel { rows }, [model, names], []) => rows::match_model(model, names, range(*rows)),
-            (Task::WriteRows { rows, skip, slices, model, features }, [names, others @ ..], [out, ..])
+            (Step::MatchModel { rows }, [model, names], []) => rows::match_model(model, names, range(*rows)),
+            (Step::WriteRows { rows, skip, slices, model, features }, [names, others @ ..], [out, ..])
                 if others.len() == slices + usize::from(*model) + features =>
             {
                 let (slices, model) = others.split_at(*slices);
                 rows::write_rows(names, range(*rows), slices, *skip, model, out)
             }
-            (Task::JoinRows {}, parts, [out]) => rows::join_rows(parts, out),
-            (Task::HoldOut { settings, repeat }, [graph, features @ ..], [visible, pairs]) if features.len() < 2 => {
+            (Step::JoinRows {}, parts, [out]) => rows::join_rows(parts, out),
+            (Step::HoldOut { settings, repeat }, [graph, features @ ..], [visible, pairs]) if features.len() < 2 => {
                 training::hold_out(graph, features.first(), settings, *repeat, visible, pairs)
             }
-            (Task::TrainModel { slices, features }, [graph, files @ ..], [out]) => {
+            (Step::TrainModel { slices, features }, [graph, files @ ..], [out]) => {
                 training::train(graph, files, *slices, *features, out)
             }
-            (Task::DigestRows { slices }, files, []) => rows::digest_rows(files, *slices),
+            (Step::DigestRows { slices }, files, []) => rows::digest_rows(files, *slices),
             _ => {
                 let given = format!("{} and {}", inputs.len(), outputs.len());
                 Err(Error::setting("files", given, format!("so many are not read and written by {self:?}")))

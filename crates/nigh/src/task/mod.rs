@@ -18,9 +18,9 @@ pub(crate) use masking::mask;
 pub(crate) use negatives::PairSampler;
 pub use negatives::{EvaluationNegatives, Negatives};
 pub use pairwise::SameLabelPairs;
-pub use ranking::{ConnectedPairs, Ends, EvaluationPairs, Ranking};
-pub use sampled::Sampling;
-pub(crate) use sampled::{DrawnPairs, MOST_HELD_OUT, SampledPairs};
+pub use ranking::EvaluationPairs;
+pub(crate) use ranking::{ConnectedPairs, Ranking};
+pub(crate) use sampled::{DrawnPairs, MOST_HELD_OUT, SampledPairs, Sampling};
 pub(crate) use sampled::{held_out_edges, num_held_out, sample_pairs};
 
 use crate::dataset::{Dataset, Features, FixedPairs, FixedSplit, Sample};
@@ -117,7 +117,7 @@ impl TrainingPairs {
 }
 
 /// What a part asks.
-pub trait Question: Clone {
+pub(crate) trait Question: Clone {
     /// Follows the nodes to their new numbers.
     fn renumber(&mut self, places: &Arc<[u32]>);
 
@@ -191,13 +191,17 @@ pub struct Parts<T, E> {
     pub test: Option<Vec<Part<E>>>,
 }
 
-impl<T: Question, E: Question> Parts<T, E> {
+impl<T, E> Parts<T, E> {
     /// To report.
     pub fn test(&self) -> &[Part<E>] {
         self.test.as_ref().unwrap_or(&self.valid)
     }
 
-    fn digest(&self) -> String {
+    fn digest(&self) -> String
+    where
+        T: Question,
+        E: Question,
+    {
         let mut hash = Sha256::new();
         let mut seen = Vec::new();
         self.train.iter().for_each(|part| part.hash("train", &mut seen, &mut hash));
@@ -207,8 +211,11 @@ impl<T: Question, E: Question> Parts<T, E> {
     }
 }
 
-impl<Q: Question> Part<Q> {
-    fn hash<'a>(&'a self, name: &str, seen: &mut Vec<&'a Arc<View>>, hash: &mut Sha256) {
+impl<Q> Part<Q> {
+    fn hash<'a>(&'a self, name: &str, seen: &mut Vec<&'a Arc<View>>, hash: &mut Sha256)
+    where
+        Q: Question,
+    {
         hash.update(name);
         hash.update(self.view.graph.to_le_bytes());
         // Parts of one graph share their view.
@@ -273,7 +280,7 @@ named! {
 
 /// How data are split.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SplitSettings {
+pub(crate) struct SplitSettings {
     /// What the model has to answer.
     pub task: Task,
     /// Whether a split that comes with the data is used.

@@ -18,12 +18,12 @@ pub struct EvaluationPairs {
     /// Pairs that do not; none for `Ranking::AllNodes`, which lists them when they are scored.
     pub negative: Vec<[u32; 2]>,
     /// Which negatives each positive is ranked among.
-    pub ranking: Ranking,
+    pub(crate) ranking: Ranking,
 }
 
 /// Which negatives a positive is ranked among.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ranking {
+pub(crate) enum Ranking {
     /// All of them.
     Pooled,
     /// Those of its two ends: the negatives of end number `e` are at `starts[e]..starts[e + 1]`.
@@ -46,7 +46,7 @@ pub enum Ranking {
 
 /// The ends of positives.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ends {
+pub(crate) struct Ends {
     /// Every node that is an end, once.
     pub nodes: Vec<u32>,
     /// The places in `nodes` of the two ends of each positive.
@@ -83,7 +83,7 @@ impl Ends {
 
 /// The pairs both of whose ends have an edge that message passing sees.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConnectedPairs {
+pub(crate) struct ConnectedPairs {
     /// Those pairs.
     pub pairs: EvaluationPairs,
     /// The fraction of positives among them.
@@ -256,7 +256,7 @@ impl EvaluationPairs {
 
     /// The pairs both of whose ends have an edge in `visible`; `None` if there is no such positive or negative. A node without
     /// an edge may give its pairs away, since few non-edges have one.
-    pub fn connected(&self, visible: &Graph) -> Option<ConnectedPairs> {
+    pub(crate) fn connected(&self, visible: &Graph) -> Option<ConnectedPairs> {
         self.between(|node| visible.degree(node as usize) > 0)
     }
 

@@ -10,9 +10,12 @@ use crate::metric::{ClassMetric, Metric, PairMetric, SetMetric};
 use crate::model::catalog::{self, Hyperparameters, NodeTable};
 use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
+use crate::seeds::Seeds;
 use crate::source::walks::ExactCost;
 use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
-use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, SplitSettings, Task};
+use crate::task::{
+    EvaluationNegatives, ListedSplit, Masking, Negatives, SameLabelPairs, Split, SplitChoice, SplitSettings, Task,
+};
 use std::borrow::Cow;
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
@@ -423,8 +426,19 @@ impl FitSettings {
 }
 
 impl Resolved {
+    /// The split of a seed: the parts that each repeat learns from, chooses its epoch by and reports.
+    pub fn draw_split(&self, dataset: &Dataset, seeds: Seeds) -> Result<Split> {
+        self.split().split(dataset, seeds)
+    }
+
+    /// The split of a seed as lists of nodes or edges, to be used elsewhere or again. Where each positive has negatives of its own, they
+    /// are not listed.
+    pub fn list_split(&self, dataset: &Dataset, seeds: Seeds) -> Result<ListedSplit> {
+        self.split().listed(dataset, seeds)
+    }
+
     /// How the data are split.
-    pub fn split(&self) -> SplitSettings {
+    pub(crate) fn split(&self) -> SplitSettings {
         let per_class = [self.train_per_class, self.valid_per_class, self.test_per_class];
         SplitSettings {
             task: self.task,
