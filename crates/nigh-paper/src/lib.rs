@@ -13,7 +13,7 @@
 //!
 //! A module uses only those before it (`tests/layers.rs` of `nigh` checks that):
 //!
-//! Layers: peak < journal < cell < experiment < record < measure < verdict < reproduction < comparison < diagnosis < tune < report
+//! Layers: peak < significance < journal < cell < experiment < record < measure < verdict < reproduction < comparison < diagnosis < tune < report
 
 pub mod report;
 pub mod tune;
@@ -27,6 +27,7 @@ mod measure;
 mod peak;
 mod record;
 mod reproduction;
+mod significance;
 mod verdict;
 
 pub use cell::Cell;
@@ -38,4 +39,5 @@ pub use measure::measure;
 pub use peak::Peak;
 pub use record::{Curve, Record, RecordSet, RunLock, Store};
 pub use reproduction::{PlannedRepeat, Reproduced, Reproduction, ReproductionObserver, ReproductionPlan};
+pub use significance::{holm, p_value, points};
 pub use verdict::{ComparedTable, ComparisonCounts, Figure, Measured, Verdict, VerdictCounts};

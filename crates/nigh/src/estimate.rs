@@ -6,7 +6,7 @@ use crate::graph::{Graph, Operator, RowLookup};
 use crate::linalg::Storage;
 use crate::memory::Memory;
 use crate::panels::{PanelPlan, PanelSource, Propagation};
-use crate::plan::{PropagationEstimate, Workload, too_little};
+use crate::plan::{PropagationEstimate, Workload};
 use crate::seeds::{Purpose, Rng, Seeds};
 use crate::source::Signal;
 use rayon::prelude::*;
@@ -188,7 +188,7 @@ impl Certification {
             true => "fewer pairs have fewer rows",
             false => "a graph file lets edges stay on disk, and fewer pairs have fewer rows",
         };
-        let estimate = estimate.map_err(|least| too_little(memory.unwrap_or(least), least, remedy))?;
+        let estimate = estimate.map_err(|least| memory.unwrap_or(least).too_little(least, remedy))?;
         // Where panels have been, there is room for rows.
         let rows_at_a_time = (estimate.panel_bytes() / pair_bytes).max(1);
         Ok(CertificationPlan { estimate, rows_at_a_time })

@@ -1,5 +1,6 @@
 //! A limit of memory, as users write it.
 
+use crate::error::Error;
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -29,6 +30,11 @@ const UNITS: &[(&str, f64)] = &[
 ];
 
 impl Memory {
+    /// An error for a run that needs at least `least`, more than this limit, with what to do.
+    pub fn too_little(self, least: Memory, remedy: &str) -> Error {
+        Error::setting("memory", self, format!("this run takes {least} at least; {remedy}"))
+    }
+
     /// So many bytes.
     pub fn new(bytes: usize) -> Memory {
         Memory { bytes }

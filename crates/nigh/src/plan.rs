@@ -364,11 +364,6 @@ pub(crate) fn total(parts: &[PartSize]) -> usize {
     parts.iter().map(|part| part.bytes).sum()
 }
 
-/// A limit that a run would exceed, as an error with what it takes and what to do.
-pub fn too_little(memory: Memory, least: Memory, remedy: &str) -> Error {
-    Error::setting("memory", memory, format!("this run takes {least} at least; {remedy}"))
-}
-
 /// The nanoseconds of one edge and column of a hop through a graph beyond the caches, measured here in about half a second.
 pub(crate) fn measure_hop(columns: usize) -> Result<f64> {
     const NODES: usize = 1 << 20;

@@ -5,7 +5,7 @@ use crate::display::{AlignedTable, byte_size, duration, pluralize};
 use crate::error::{Error, Result};
 use crate::linalg::Storage;
 use crate::memory::Memory;
-use crate::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, measure_hop, too_little, total};
+use crate::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, measure_hop, total};
 use crate::task::MOST_HELD_OUT;
 use serde_json::{Value, json};
 use std::fmt;
@@ -103,7 +103,7 @@ impl EstimatedRun {
         }
         let workload = Workload { signal_dim, hops, storage, width, ..size };
         let propagation = workload.propagation(memory);
-        let propagation = propagation.map_err(|least| too_little(memory.unwrap_or(least), least, workload.remedy()))?;
+        let propagation = propagation.map_err(|least| memory.unwrap_or(least).too_little(least, workload.remedy()))?;
         let training = self.training(&workload);
         let per_product = measure_hop(propagation.panel_width)?;
         Ok(RunEstimate { name: name.to_string(), workload, memory, propagation, training, per_product })

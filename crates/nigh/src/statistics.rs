@@ -82,24 +82,6 @@ pub fn paired_p(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(two_sided_p(t, n - 1.0))
 }
 
-/// P-values of several comparisons, corrected for their number by the Holm-Bonferroni method.
-///
-/// ```
-/// use nigh::statistics::holm;
-/// assert_eq!(holm(&[0.25, 0.0625, 0.125]), [0.25, 0.1875, 0.25]);
-/// ```
-pub fn holm(p: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
-    let (mut raised, mut least) = (vec![0.0; p.len()], 0.0f64);
-    for (before, at) in order.into_iter().enumerate() {
-        // Corrected p-values keep the order of the original ones.
-        least = least.max((p[at] * (p.len() - before) as f64).min(1.0));
-        raised[at] = least;
-    }
-    raised
-}
-
 /// The regularised incomplete beta function `I_x(a, b)`, by its continued fraction (Lentz).
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
@@ -171,15 +153,6 @@ mod tests {
     fn deviations_are_those_of_the_population() {
         assert_eq!(mean_and_std(&[1.0, 2.0, 3.0, 4.0]), (2.5, 1.25f64.sqrt()));
         assert_eq!(mean_and_std(&[0.7]), (0.7, 0.0));
-    }
-
-    #[test]
-    fn holm_corrects_for_the_number_of_comparisons() {
-        assert_eq!(holm(&[]), [0.0; 0]);
-        assert_eq!(holm(&[0.5]), [0.5]);
-        // Three times the least, twice the next but at least the one before, at most one.
-        assert_eq!(holm(&[0.5, 0.125, 0.1875]), [0.5, 0.375, 0.375]);
-        assert_eq!(holm(&[0.75, 0.5]), [1.0, 1.0]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
-use crate::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, too_little, total};
+use crate::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, total};
 use crate::source::Source;
 use crate::task::Split;
 use crate::train::preset::Preset;
@@ -109,7 +109,7 @@ impl<'d, 'o> Training<'d, 'o> {
     pub fn plan(&self, memory: Option<Memory>) -> Result<PropagationEstimate> {
         let (workload, sampled) = self.workload();
         let estimate = workload.sampled_training(&sampled, memory);
-        estimate.map_err(|least| too_little(memory.unwrap_or(least), least, workload.remedy()))
+        estimate.map_err(|least| memory.unwrap_or(least).too_little(least, workload.remedy()))
     }
 
     /// Keeps a training to this memory, with files without names in `folder`: one on sampled pairs by a plan that fits, of any other only
@@ -202,7 +202,7 @@ fn beyond(memory: Memory, needed: &[PartSize]) -> Error {
          (`nigh data convert`), and a smaller signal-dim or width needs less",
         parts.join(", ")
     );
-    too_little(memory, Memory::new(total(needed)), &remedy)
+    memory.too_little(Memory::new(total(needed)), &remedy)
 }
 
 #[cfg(test)]

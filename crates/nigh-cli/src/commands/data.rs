@@ -4,7 +4,7 @@ use super::{WrongUsage, check_writable, create_parents, fetch, load, new_folder,
 use crate::cli::{Data, DataCommand};
 use crate::progress::Activity;
 use anyhow::Result;
-use nigh::dataset::{BUILT_IN, Counts, Folder, Folders, NamedDataset, PPA_SIZED, REGISTRY, is_name};
+use nigh::dataset::{BUILT_IN, Counts, Folder, Folders, NamedDataset, REGISTRY, is_name};
 use nigh::display::AlignedTable;
 use nigh::display::{byte_size, pluralize};
 use nigh::formats::text_table::Formulas;
@@ -34,7 +34,7 @@ fn list(data: Option<&Path>) -> Result<()> {
     for (name, _) in BUILT_IN {
         // Generating it takes seconds.
         let is_large = *name == "ppa-sized";
-        let cells = counts(if is_large { PPA_SIZED } else { Counts::of(&Dataset::built_in(name)?) });
+        let cells = counts(if is_large { Counts::PPA_SIZED } else { Counts::of(&Dataset::built_in(name)?) });
         table.row(&[&[name.to_string()], &cells[..], &[none(), none(), "built in".to_string()]].concat());
     }
     for known in REGISTRY {

@@ -7,11 +7,11 @@ use crate::cli::Diagnose;
 use crate::progress::Activity;
 use anyhow::Result;
 use nigh::display::AlignedTable;
-use nigh::display::{p_value, percent, points};
+use nigh::display::percent;
 use nigh::statistics::interval_95;
 use nigh::train::mean_and_std;
 use nigh::{Auto, Task, estimate};
-use nigh_paper::{DiagnosedModel, Diagnosis, Difference, Finding, Ingredients};
+use nigh_paper::{DiagnosedModel, Diagnosis, Difference, Finding, Ingredients, p_value, points};
 use serde_json::{Value, json};
 use std::path::Path;
 

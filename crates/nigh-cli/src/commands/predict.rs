@@ -8,7 +8,7 @@ use nigh::dataset::{Ids, Pairs, read_pairs};
 use nigh::display::AlignedTable;
 use nigh::formats::records::{RecordColumn, RecordWriter, Records, is_parquet};
 use nigh::formats::text_table::Formulas;
-use nigh::plan::{Workload, too_little};
+use nigh::plan::Workload;
 use nigh::trained::{Classified, Inference, LabelledNode, Link, StreamedEmbedding};
 use nigh::{Dataset, Error, Memory, Sample, Trained};
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ fn check_memory(trained: &Trained, dataset: &Dataset, memory: Option<Memory>) ->
         None => Ok(()),
         Some(bytes) => {
             let remedy = "`nigh embed --memory` computes vectors within less";
-            Err(too_little(memory, Memory::new(bytes), remedy).into())
+            Err(memory.too_little(Memory::new(bytes), remedy).into())
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::cli::{Propagate, PropagationOptions};
 use crate::progress::Activity;
 use anyhow::Result;
 use nigh::panels::{PanelPlan, PanelProgress, PanelSource, Propagation};
-use nigh::plan::{PropagationEstimate, Workload, too_little};
+use nigh::plan::{PropagationEstimate, Workload};
 use nigh::trained::RowWriter;
 use nigh::{Error, Memory, Operator, Purpose, Seeds, SignalScale};
 use nigh_paper::Peak;
@@ -91,5 +91,5 @@ pub fn within(workload: &Workload, memory: Option<Memory>) -> Result<Propagation
             "a graph file (`nigh data convert`) lets edges stay on disk, and --hop-storage float16 halves the panels"
         }
     };
-    workload.propagation(memory).map_err(|least| too_little(memory.unwrap_or(least), least, remedy).into())
+    workload.propagation(memory).map_err(|least| memory.unwrap_or(least).too_little(least, remedy).into())
 }

@@ -2,7 +2,8 @@
 
 use crate::sample_graphs as graphs;
 use crate::test_folder::TestFolder;
-use nigh::statistics::{holm, paired_p};
+use nigh::statistics::paired_p;
+use nigh_paper::holm;
 use serde_json::Value;
 
 #[test]

@@ -1,7 +1,8 @@
 //! A diagnosis in three sentences: what the task needs, how sure that is, what to do.
 
 use super::{DiagnosedModel, Diagnosis, Difference, Ingredients, Need};
-use nigh::display::{p_value, percent};
+use crate::significance::p_value;
+use nigh::display::percent;
 use nigh::statistics::mean_and_std;
 use nigh::train::NodeFeatures;
 use nigh::{Auto, Config, Dataset, Task};

@@ -3,9 +3,10 @@
 mod answer;
 
 use crate::comparison::{ComparedModel, Comparison, PValues};
+use crate::significance::holm;
 use nigh::estimate::WidthCheck;
 use nigh::model::Dimensions;
-use nigh::statistics::{difference_95, holm, mean_and_std, paired_p};
+use nigh::statistics::{difference_95, mean_and_std, paired_p};
 use nigh::train::constant_answer;
 use nigh::{Config, Dataset, Error, Operator, Result, Seeds};
 use serde::Serialize;

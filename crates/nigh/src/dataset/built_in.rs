@@ -16,8 +16,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("ppa-sized", "as large as ogbl-ppa: 30 million edges, most of them inside communities; one of 58 species a node"),
 ];
 
-/// The counts of `ppa-sized`, which takes seconds to generate.
-pub const PPA_SIZED: Counts = Counts { graphs: 1, nodes: 576_289, edges: 30_326_273, features: 58, classes: 0 };
+impl Counts {
+    /// The counts of `ppa-sized`, which takes seconds to generate.
+    pub const PPA_SIZED: Counts = Counts { graphs: 1, nodes: 576_289, edges: 30_326_273, features: 58, classes: 0 };
+}
 
 /// Built-in graphs are the same for everyone.
 const BUILT_IN_SEED: u64 = 0;
@@ -25,7 +27,7 @@ const BUILT_IN_SEED: u64 = 0;
 impl Dataset {
     /// A graph as large as ogbl-ppa, with this share of edges between communities.
     pub fn ppa_sized(name: &str, across: f32) -> Result<Dataset> {
-        let Counts { nodes, edges, features, .. } = PPA_SIZED;
+        let Counts { nodes, edges, features, .. } = Counts::PPA_SIZED;
         let shape = generate::PowerLaw { across, exponent: 3.0, ..generate::PowerLaw::new(nodes, edges) };
         let mut dataset = Dataset::from_graph(name, generate::power_law(&shape, 1)?.graph);
         let species: Vec<_> = (0..nodes).map(|i| vec![((i * 31 % features) as u32, 1.0)]).collect();

@@ -15,7 +15,7 @@ mod named;
 mod own;
 mod stored;
 
-pub use built_in::{BUILT_IN, PPA_SIZED};
+pub use built_in::BUILT_IN;
 pub use features::Features;
 pub use fixed_split::{FixedPairs, FixedSplit};
 pub use ids::{IdLookup, Ids};

@@ -55,19 +55,6 @@ pub fn percent(fraction: f64) -> String {
     format!("{:.1}", 100.0 * fraction)
 }
 
-/// A difference of fractions in points of a percentage, with one decimal.
-pub fn points(difference: f64) -> String {
-    match percent(difference).as_str() {
-        "-0.0" => "0.0".to_string(),
-        points => points.to_string(),
-    }
-}
-
-/// `0.042`, `< 0.001`.
-pub fn p_value(p: f64) -> String {
-    if p < 0.001 { "< 0.001".to_string() } else { format!("{p:.3}") }
-}
-
 /// `no nodes`, `1 node`, `2 nodes`.
 pub fn pluralize(count: usize, what: &str) -> String {
     match count {

@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::model::decoder::PairDecoder;
 use crate::model::{Model, View};
 use crate::panels::{MatrixFile, PanelFile, PanelPlan, PanelProgress, PanelSource, Propagation, rows_at_a_time};
-use crate::plan::{PropagationEstimate, Workload, too_little};
+use crate::plan::{PropagationEstimate, Workload};
 use crate::source::Source;
 use nigh_formats::atomic::{self, PartialFile};
 use nigh_formats::columnar::{OutputColumn, ParquetWriter};
@@ -205,7 +205,7 @@ impl Trained {
             ..Workload::of_graph(graph, self.model.shape().signal_dim, hops)
         };
         let estimate =
-            workload.propagation(Some(memory)).map_err(|least| too_little(memory, least, workload.remedy()))?;
+            workload.propagation(Some(memory)).map_err(|least| memory.too_little(least, workload.remedy()))?;
         notes.extend(self.note_on_graph(&aligned));
         let draw = self.run().best_epoch as u64;
         let signal = self.model.signal_propagation(graph.clone(), sample.addresses.clone(), draw);
@@ -242,7 +242,7 @@ impl StreamedEmbedding<'_> {
         let left = Memory::new(self.memory.bytes().saturating_sub(reserved));
         self.workload
             .propagation(Some(left))
-            .map_err(|least| too_little(self.memory, Memory::new(least.bytes() + reserved), remedy))
+            .map_err(|least| self.memory.too_little(Memory::new(least.bytes() + reserved), remedy))
     }
 
     /// The number of columns of `H`.
