@@ -1,11 +1,12 @@
-//! Link prediction: a tenth of the edges is held out for validation, a tenth for the test; messages pass over the rest.
+//! Link prediction: a tenth of the edges is held out for validation, a tenth for the test, at most 100,000 each; messages pass over
+//! the rest.
 
 use super::hard_negatives::hard_negatives;
 use super::negatives::{NegativeRule, draw_once};
 use super::ranking::Ends;
 use super::{
     EvaluationNegatives, EvaluationPairs, PairParts, PairSampler, Part, Ranking, SplitChoice, SplitSettings, Task,
-    TrainingPairs, graphs_by_part, problem, sizes,
+    TrainingPairs, graphs_by_part, num_held_out, problem,
 };
 use crate::dataset::{Dataset, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
@@ -25,9 +26,8 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
     for (number, sample) in dataset.samples.iter().enumerate() {
         let mut edges: Vec<[u32; 2]> = sample.graph.edges().collect();
         seeds.rng(Purpose::Split, &[number as u64]).shuffle(&mut edges);
-        let [train, valid, _] =
-            sizes(edges.len(), settings, "edges").map_err(|wrong| problem(dataset, number, wrong))?;
-        let (train, rest) = edges.split_at(train);
+        let [valid, test] = num_held_out(edges.len(), settings).map_err(|wrong| problem(dataset, number, wrong))?;
+        let (train, rest) = edges.split_at(edges.len() - valid - test);
         let (valid, test) = rest.split_at(valid);
         if sample.graph.num_non_edges() == 0 {
             return Err(problem(dataset, number, SplitProblem::NoNonEdge));

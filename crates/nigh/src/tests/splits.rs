@@ -1,8 +1,10 @@
 //! A task is a split: what is asked in training, validation and test, and which edges message passing may see.
 
 use nigh::Auto;
-use nigh::dataset::{FixedPairs, FixedSplit, PaperDefaults};
-use nigh::task::{EvaluationPairs, LabelledNodes, Part, SameLabelPairs, TrainingPairs};
+use nigh::dataset::{FixedPairs, FixedSplit, PaperDefaults, generate};
+use nigh::model::catalog::MODELS;
+use nigh::sampled::PairsFile;
+use nigh::task::{EvaluationPairs, LabelledNodes, MOST_HELD_OUT, Part, SameLabelPairs, TrainingPairs};
 use nigh::{
     Config, Dataset, Features, Graph, Matrix, Protocol, Purpose, Refresh, Result, Sample, Seeds, Split, Task, Training,
     View,
@@ -458,6 +460,35 @@ fn with_label(dataset: &Dataset, graph: usize, label: Option<u32>) -> Dataset {
     let labels = dataset.samples[graph].labels.as_ref().unwrap();
     dataset.samples[graph].labels = Some([&[label], &labels[1..]].concat().into());
     dataset
+}
+
+/// Of a graph with 1.2 million edges: more than are held out as a fraction of a smaller one.
+#[test]
+fn every_model_holds_out_the_same_edges_of_a_large_graph() {
+    let shape = generate::PowerLaw::new(60_000, 1_200_000);
+    let dataset = Dataset::from_graph("large", generate::power_law(&shape, 3).unwrap().graph);
+    assert!(dataset.num_edges() > 1_050_000, "{}", dataset.num_edges());
+    let for_links = |name: &str, settings: Config| {
+        let config = Config { model: name.into(), repeats: 1, ..settings };
+        config.resolve(&dataset).unwrap()
+    };
+    // The models differ in nothing that a split depends on.
+    let expected = for_links("smp-linear", Config::default()).split();
+    for model in MODELS {
+        assert_eq!(for_links(model.name, Config::default()).split(), expected, "{}", model.name);
+    }
+    let listed = expected.listed(&dataset, Seeds::new(1)).unwrap();
+    let FixedSplit::Edges { train, held_out } = &listed.fixed else { panic!("edges are listed") };
+    assert_eq!(held_out.each_ref().map(|part| part.positive.len()), [MOST_HELD_OUT; 2]);
+    assert_eq!(train.len() + 2 * MOST_HELD_OUT, dataset.num_edges());
+    // Pairs that are drawn beforehand are of the same split.
+    let sampled = Config { pairs_per_epoch: 1_000, epochs: 2.into(), ..Config::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let [graph, pairs] = ["graph.nigh", "pairs.nigh"].map(|name| folder.path().join(name));
+    let config = Config { model: "smp-linear".into(), repeats: 1, ..sampled };
+    nigh::sampled::hold_out(&dataset, &config, 0, &graph, &pairs).unwrap();
+    let held_out = PairsFile::open(&pairs).unwrap().held_out;
+    assert_eq!(held_out.digest, listed.digest);
 }
 
 /// The defaults, hence exact negatives.
