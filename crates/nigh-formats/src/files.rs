@@ -1,7 +1,7 @@
 //! Files opened by path, with the path in every error.
 
 use crate::error::{Error, Result};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,19 +17,29 @@ pub trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
-/// The whole content of a file of at most [`MAX_BYTES`].
+/// The whole content of a regular file, a pipe or standard input, of at most [`MAX_BYTES`].
 pub fn read_bounded(path: &Path) -> Result<Vec<u8>> {
-    if path.is_dir() {
-        return Err(Error::file(path, "is a folder; expected a file"));
+    match (is_stdin(path), is_stream(path)) {
+        (true, _) => Ok(stdin(path)?.to_vec()),
+        (_, true) => bounded(path, open_pipe(path)?),
+        _ => read_regular(path, MAX_BYTES),
     }
-    bounded(path, File::open(path).map_err(Error::io(path))?)
 }
 
-fn bounded(path: &Path, source: impl Read) -> Result<Vec<u8>> {
+/// The whole content of a text, such as settings: as `read_bounded`.
+pub fn read_text(path: &Path) -> Result<String> {
+    String::from_utf8(read_bounded(path)?).map_err(|_| Error::file(path, "is not UTF-8 text"))
+}
+
+/// The whole content of a source that says nothing of its length.
+pub(crate) fn bounded(path: &Path, source: impl Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(Error::io(path))?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Error::file(path, format!("is larger than {MAX_BYTES} bytes, the most that is read")));
+        return Err(Error::file(
+            path,
+            format!("is larger than {MAX_BYTES} bytes, the most that is read at once; name a file"),
+        ));
     }
     Ok(bytes)
 }
@@ -39,9 +49,36 @@ pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
 
-/// Whether a file can be read only once, from its start, as a named pipe. Standard input is kept in memory.
+/// Whether a file can be read only once, from its start: a pipe. Standard input is kept in memory.
 pub(crate) fn is_stream(path: &Path) -> bool {
-    !is_stdin(path) && path.metadata().is_ok_and(|about| !about.is_file() && !about.is_dir())
+    !is_stdin(path) && path.metadata().is_ok_and(|about| kind(&about) == "a pipe")
+}
+
+/// A pipe, which `is_stream` has found. This waits for its writer.
+pub(crate) fn open_pipe(path: &Path) -> Result<File> {
+    File::open(path).map_err(Error::io(path))
+}
+
+/// What a path leads to.
+fn kind(about: &Metadata) -> &'static str {
+    let found = about.file_type();
+    if found.is_file() {
+        return "a file";
+    }
+    if found.is_dir() {
+        return "a folder";
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if found.is_fifo() {
+            return "a pipe";
+        }
+        if found.is_socket() {
+            return "a socket";
+        }
+    }
+    "a device"
 }
 
 /// A regular file, or standard input.
@@ -56,8 +93,7 @@ pub(crate) fn open_input(path: &Path) -> Result<Box<dyn ReadSeek>> {
 pub fn open_regular(path: &Path) -> Result<File> {
     let metadata = path.metadata().map_err(Error::io(path))?;
     if !metadata.is_file() {
-        let what = if metadata.is_dir() { "a folder" } else { "a pipe, a device or a socket" };
-        return Err(Error::file(path, format!("is {what}; expected a regular file")));
+        return Err(Error::file(path, format!("is {}; expected a regular file", kind(&metadata))));
     }
     File::open(path).map_err(Error::io(path))
 }
