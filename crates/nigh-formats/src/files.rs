@@ -129,3 +129,51 @@ pub(crate) fn length(source: &mut impl Seek) -> std::io::Result<u64> {
     source.seek(SeekFrom::Start(0))?;
     Ok(length)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::{Format, columnar, compressed, gzip_lines, npy, text_table, torch};
+    use std::io::Write;
+
+    #[test]
+    fn devices_sockets_and_folders_are_refused_by_every_reader() {
+        let folder = tempfile::tempdir().unwrap();
+        let (socket, link) = (folder.path().join("socket"), folder.path().join("link"));
+        let _bound = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        let readers: [fn(&Path) -> Result<()>; 10] = [
+            |path| open_regular(path).map(drop),
+            |path| open_input(path).map(drop),
+            |path| read_bounded(path).map(drop),
+            |path| read_text(path).map(drop),
+            |path| read_regular(path, 10).map(drop),
+            |path| compressed::open(path).map(drop),
+            |path| Format::of(path).map(drop),
+            |path| text_table::TextTable::open(path).map(drop),
+            |path| columnar::Columnar::open(path).map(drop).and(npy::open(path).map(drop)),
+            |path| gzip_lines::GzipLines::open(path).map(drop).and(torch::open(path, ["a"]).map(drop)),
+        ];
+        for (path, what) in [
+            (Path::new("/dev/zero"), "a device"),
+            (&link, "a device"),
+            (Path::new("/dev/null"), "a device"),
+            (&socket, "a socket"),
+            (folder.path(), "a folder"),
+        ] {
+            for (number, reader) in readers.iter().enumerate() {
+                let error = reader(path).unwrap_err().to_string();
+                assert!(error.ends_with(&format!("is {what}; expected a regular file")), "{number}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(b"epochs = 3").unwrap();
+        drop(writer);
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        assert_eq!(read_text(Path::new(&path)).unwrap(), "epochs = 3");
+    }
+}

@@ -3,6 +3,7 @@
 
 use crate::interrupt::{self, Stopped};
 use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -92,6 +93,28 @@ impl Growth {
             let what = format!("{}, of which {} are read so far,", self.what, byte_size(now));
             TooLarge { what, bytes: now + ahead, ..error }
         })
+    }
+}
+
+/// A source whose content is kept in memory in some form.
+#[derive(Debug)]
+pub struct KeptRead<R> {
+    source: R,
+    growth: Growth,
+}
+
+impl<R: Read> KeptRead<R> {
+    /// `ahead` is what its content takes until it is done, as a multiple of what was read so far.
+    pub fn new(source: R, ahead: f64) -> KeptRead<R> {
+        KeptRead { source, growth: Growth::new("its content", ahead) }
+    }
+}
+
+impl<R: Read> Read for KeptRead<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.growth.add(count as u64).map_err(io::Error::other)?;
+        Ok(count)
     }
 }
 

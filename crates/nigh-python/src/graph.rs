@@ -294,7 +294,11 @@ impl Graph {
         match &self.sample(py, number)?.features {
             Features::Constant(_) => Ok(None),
             Features::Dense(matrix) => {
-                Ok(Some(matrix.data().to_vec().into_pyarray(py).reshape(matrix.shape())?.into_any()))
+                let [rows, cols] = matrix.shape();
+                let copy = memory::vector(matrix.data().len(), || format!("a copy of the features of {rows} × {cols}"));
+                let mut copy = copy.map_err(|problem| input_error(py, problem.to_string()))?;
+                copy.extend_from_slice(matrix.data());
+                Ok(Some(copy.into_pyarray(py).reshape([rows, cols])?.into_any()))
             }
             Features::Sparse(matrix) => {
                 let (mut starts, mut columns, mut values) = (vec![0i64], Vec::new(), Vec::new());
@@ -323,7 +327,9 @@ impl Graph {
         }
         let Some(sets) = &sample.label_sets else { return Ok(None) };
         let classes = self.dataset.class_names.len();
-        let mut rows = vec![0i64; sets.len() * classes];
+        let what = || format!("labels of {} × {classes}", sets.len());
+        let rows = memory::filled(sets.len().saturating_mul(classes), 0i64, what);
+        let mut rows = rows.map_err(|problem| input_error(py, problem.to_string()))?;
         for node in 0..sets.len() {
             sets.of(node).iter().for_each(|&class| rows[node * classes + class as usize] = 1);
         }

@@ -75,14 +75,18 @@ fn a_pipe_without_an_end_is_given_up_after_a_gibibyte() {
         let line = format!("ulimit -v 4000000; yes '1 2' | {program} train {graph} {TRAIN}");
         let output = Command::new("sh").arg("-c").arg(line).current_dir(folder.path(".")).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(1) && stderr.contains("the most that is read at once"), "{graph}: {stderr}");
+        assert!(
+            output.status.code() == Some(1) && stderr.contains("the most that is read at once"),
+            "{graph}: {stderr}"
+        );
     }
 }
 
 #[test]
 fn no_message_is_as_long_as_what_it_quotes() {
     let long = "x".repeat(1 << 20);
-    let json = format!(r#"{{"nodes": [{{"id": "{long}"}}], "links": [{{"source": "{long}", "target": 5.5, "k": [}}]}}"#);
+    let json =
+        format!(r#"{{"nodes": [{{"id": "{long}"}}], "links": [{{"source": "{long}", "target": 5.5, "k": [}}]}}"#);
     let files = [
         ("edges.txt", graphs::edges()),
         ("graph.json", json),

@@ -28,7 +28,11 @@ def shown(value: Any) -> str:
     if isinstance(value, (str, bytes)):
         # Of a long one no copy is made.
         value = value[:100]
-    return shown_text(repr(value))
+    try:
+        return shown_text(repr(value))
+    except ValueError:
+        # Python writes no integer of thousands of digits.
+        return f"a value of the type {type(value).__name__}"
 
 
 def shown_text(value: Any) -> str:
@@ -41,7 +45,7 @@ def count(value: Any, name: str) -> int:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
         raise TypeError(f"`{name}` is {shown(value)}; expected a whole number")
     if not 0 <= value < 2**63:
-        raise InputError(f"`{name}` is {value}, but expected a whole number from 0 to 2^63")
+        raise InputError(f"`{name}` is {shown(value)}, but expected a whole number from 0 to 2^63")
     return int(value)
 
 
@@ -202,6 +206,10 @@ def numbers(values: Any, what: str) -> np.ndarray[Any, Any]:
             raise InputError(f"{what} are of the type {array.dtype}; expected numbers") from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"{what} are of the type {array.dtype}; expected numbers")
+    if array.dtype != np.float32 or not array.flags.c_contiguous:
+        from ._nigh import check_memory
+
+        check_memory(4 * array.size, f"{what} of {' × '.join(map(str, array.shape))}")
     with np.errstate(over="ignore"):
         # What does not fit is infinite, and refused as such.
         return np.ascontiguousarray(array, dtype=np.float32)

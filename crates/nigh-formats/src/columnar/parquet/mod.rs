@@ -171,13 +171,13 @@ impl ColumnReader {
             self.dictionary = Some(dictionary);
             return Ok(());
         }
-        self.left = self.left.checked_sub(page.count).ok_or_else(|| self.wrong("has more values than it announces"))?;
-        // From here on the count is backed by the length of the file.
-        budget.spend(page.count.saturating_mul(8)).map_err(|problem| self.wrong(problem))?;
         if page.count > MOST_VALUES {
             let problem = format!("a page of {} values; expected at most {MOST_VALUES}, in smaller pages", page.count);
             return Err(self.wrong(problem));
         }
+        self.left = self.left.checked_sub(page.count).ok_or_else(|| self.wrong("has more values than it announces"))?;
+        // From here on the count is backed by the length of the file.
+        budget.spend(page.count.saturating_mul(8)).map_err(|problem| self.wrong(problem))?;
         let decoded = memory::check(16 * page.count, || format!("a page of {} values", page.count));
         decoded.map_err(|problem| self.wrong(problem))?;
         let count = page.count as usize;
