@@ -8,6 +8,7 @@ mod suggestions;
 
 use clap::Parser;
 use nigh::display::visible;
+use nigh::formats::brief;
 use nigh::threads::Interrupt;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -26,12 +27,12 @@ pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>) -> u8 {
             if is_broken_pipe(&error) {
                 return 0;
             }
-            progress::print_line(&format!("error: {error}"));
+            progress::print_line(&format!("error: {}", brief(&error.to_string(), LONGEST_MESSAGE)));
             // Causes that the message already contains are not repeated.
             let quoted = error.to_string();
             let causes = error.chain().skip(1).map(|cause| cause.to_string());
             let others = causes.filter(|cause| !quoted.contains(cause.as_str()));
-            others.for_each(|cause| progress::print_line(&format!("  caused by: {cause}")));
+            others.for_each(|cause| progress::print_line(&format!("  caused by: {}", brief(&cause, LONGEST_MESSAGE))));
             if let Some(hint) = hint(&error) {
                 progress::print_line(&format!("hint: {hint}"));
             }
@@ -46,6 +47,9 @@ pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>) -> u8 {
 
 /// Version and commit, which records carry.
 pub const VERSION: &str = env!("NIGH_VERSION");
+
+/// Characters of an error. A word of the command line or of a file that it quotes may have any length.
+const LONGEST_MESSAGE: usize = 1600;
 
 /// What shells return for a command that Ctrl-C has ended.
 const INTERRUPTED: u8 = 130;
@@ -73,11 +77,12 @@ fn interrupted_by_ctrl_c() -> Interrupt {
 /// Ends with help, the version, or what is wrong with the command line. Clap quotes words of it as they are.
 fn refuse(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
-    if visible(&text) == text {
+    let is_help = !error.use_stderr();
+    if is_help || visible(&text) == text && text.len() <= LONGEST_MESSAGE {
         // A closed pipe is not a failure here either.
         let _ = error.print();
     } else {
-        progress::print_line(text.trim_end());
+        progress::print_line(&brief(text.trim_end(), LONGEST_MESSAGE));
     }
     error.exit_code() as u8
 }

@@ -7,7 +7,6 @@ use crate::interrupt;
 use crate::utf16::Utf16Read;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,11 +18,8 @@ const GROWTH_FREE: u64 = 8 << 20;
 
 /// The content of a file, decompressed. A pipe can be read as well, once.
 pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
-    if path.is_dir() {
-        return Err(Error::file(path, "is a folder; expected a file"));
-    }
     match files::is_stream(path) {
-        true => File::open(path).and_then(read).map_err(Error::io(path)),
+        true => read(files::open_pipe(path)?).map_err(Error::io(path)),
         false => unpacked(path, files::open_input(path)?),
     }
 }
@@ -192,7 +188,7 @@ mod tests {
         open(&folder.path().join("x")).unwrap().read_to_end(&mut content).unwrap();
         assert_eq!(content, b"1 2\n");
         let error = open(folder.path()).err().unwrap().to_string();
-        assert!(error.ends_with(": is a folder; expected a file"), "{error}");
+        assert!(error.ends_with(": is a folder; expected a regular file"), "{error}");
     }
 
     #[test]

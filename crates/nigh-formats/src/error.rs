@@ -1,5 +1,6 @@
 //! What can be wrong with a file.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The result of reading or writing a file.
@@ -13,7 +14,7 @@ pub type Parsed<T> = std::result::Result<T, String>;
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(path))]
     Io {
         /// The file or folder concerned.
         path: PathBuf,
@@ -21,7 +22,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A line of a text file is not what it should be.
-    #[error("{}:{line}: {problem}", path.display())]
+    #[error("{}:{line}: {}", shown(path), brief(problem, LONGEST_PROBLEM))]
     Line {
         /// The file.
         path: PathBuf,
@@ -31,13 +32,42 @@ pub enum Error {
         problem: String,
     },
     /// A file as a whole is not what it should be.
-    #[error("{}: {problem}", path.display())]
+    #[error("{}: {}", shown(path), brief(problem, LONGEST_PROBLEM))]
     File {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
     },
+}
+
+/// Characters of what is wrong that a message shows. A value of a file, or what a parser says of it, may have any length.
+const LONGEST_PROBLEM: usize = 1000;
+
+/// Characters of a path.
+const LONGEST_PATH: usize = 500;
+
+/// A text of at most about `most` characters: of a longer one the start and the end, which mostly says what to do.
+///
+/// ```
+/// use nigh_formats::brief;
+/// assert_eq!(brief("a,b", 40), "a,b");
+/// assert_eq!(brief(&"x".repeat(1000), 20), "xxxxxxxxxxxxxxx[980 characters]xxxxx");
+/// ```
+pub fn brief(text: &str, most: usize) -> Cow<'_, str> {
+    // Bytes are at least as many, and are counted at once.
+    if text.len() <= most || text.chars().nth(most).is_none() {
+        return text.into();
+    }
+    let (start, end) = (most - most / 4, most / 4);
+    let start = text.char_indices().nth(start).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().rev().nth(end.saturating_sub(1)).map_or(start, |(at, _)| at);
+    let left_out = text[start..end].chars().count();
+    format!("{}[{left_out} characters]{}", &text[..start], &text[end..]).into()
+}
+
+fn shown(path: &Path) -> String {
+    brief(&path.display().to_string(), LONGEST_PATH).into_owned()
 }
 
 impl Error {
@@ -48,11 +78,41 @@ impl Error {
 
     /// Something wrong on one line of `path`.
     pub fn line(path: &Path, line: usize, problem: impl Into<String>) -> Error {
-        Error::Line { path: path.to_path_buf(), line, problem: problem.into() }
+        Error::Line { path: path.to_path_buf(), line, problem: shortened(problem.into()) }
     }
 
     /// Something wrong with `path` as a whole.
     pub fn file(path: &Path, problem: impl Into<String>) -> Error {
-        Error::File { path: path.to_path_buf(), problem: problem.into() }
+        Error::File { path: path.to_path_buf(), problem: shortened(problem.into()) }
+    }
+}
+
+/// The problem, which others take up into messages of their own.
+fn shortened(problem: String) -> String {
+    match brief(&problem, LONGEST_PROBLEM) {
+        Cow::Borrowed(_) => problem,
+        Cow::Owned(short) => short,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_the_start_and_the_end_of_what_is_long() {
+        let value = "é".repeat(1_000_000);
+        for error in [
+            Error::file(Path::new(&value), format!("`{value}` is no number; expected one")),
+            Error::line(Path::new("x"), 7, format!("`{value}` is no number; expected one")),
+            Error::io(Path::new(&value))(std::io::Error::other("as asked")),
+        ] {
+            let message = error.to_string();
+            assert!(message.chars().count() < 2000, "{}", message.len());
+            assert!(message.ends_with("is no number; expected one") || message.ends_with("as asked"), "{message}");
+        }
+        assert_eq!(brief("éééé", 4), "éééé");
+        assert_eq!(brief("ééééé", 4), "ééé[1 characters]é");
+        assert_eq!(brief("", 0), "");
     }
 }

@@ -1,7 +1,7 @@
 //! Files opened by path, with the path in every error.
 
 use crate::error::{Error, Result};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,19 +17,29 @@ pub trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
-/// The whole content of a file of at most [`MAX_BYTES`].
+/// The whole content of a regular file, a pipe or standard input, of at most [`MAX_BYTES`].
 pub fn read_bounded(path: &Path) -> Result<Vec<u8>> {
-    if path.is_dir() {
-        return Err(Error::file(path, "is a folder; expected a file"));
+    match (is_stdin(path), is_stream(path)) {
+        (true, _) => Ok(stdin(path)?.to_vec()),
+        (_, true) => bounded(path, open_pipe(path)?),
+        _ => read_regular(path, MAX_BYTES),
     }
-    bounded(path, File::open(path).map_err(Error::io(path))?)
 }
 
-fn bounded(path: &Path, source: impl Read) -> Result<Vec<u8>> {
+/// The whole content of a text, such as settings: as `read_bounded`.
+pub fn read_text(path: &Path) -> Result<String> {
+    String::from_utf8(read_bounded(path)?).map_err(|_| Error::file(path, "is not UTF-8 text"))
+}
+
+/// The whole content of a source that says nothing of its length.
+pub(crate) fn bounded(path: &Path, source: impl Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(Error::io(path))?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Error::file(path, format!("is larger than {MAX_BYTES} bytes, the most that is read")));
+        return Err(Error::file(
+            path,
+            format!("is larger than {MAX_BYTES} bytes, the most that is read at once; name a file"),
+        ));
     }
     Ok(bytes)
 }
@@ -39,9 +49,36 @@ pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
 
-/// Whether a file can be read only once, from its start, as a named pipe. Standard input is kept in memory.
+/// Whether a file can be read only once, from its start: a pipe. Standard input is kept in memory.
 pub(crate) fn is_stream(path: &Path) -> bool {
-    !is_stdin(path) && path.metadata().is_ok_and(|about| !about.is_file() && !about.is_dir())
+    !is_stdin(path) && path.metadata().is_ok_and(|about| kind(&about) == "a pipe")
+}
+
+/// A pipe, which `is_stream` has found. This waits for its writer.
+pub(crate) fn open_pipe(path: &Path) -> Result<File> {
+    File::open(path).map_err(Error::io(path))
+}
+
+/// What a path leads to.
+fn kind(about: &Metadata) -> &'static str {
+    let found = about.file_type();
+    if found.is_file() {
+        return "a file";
+    }
+    if found.is_dir() {
+        return "a folder";
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if found.is_fifo() {
+            return "a pipe";
+        }
+        if found.is_socket() {
+            return "a socket";
+        }
+    }
+    "a device"
 }
 
 /// A regular file, or standard input.
@@ -56,8 +93,7 @@ pub(crate) fn open_input(path: &Path) -> Result<Box<dyn ReadSeek>> {
 pub fn open_regular(path: &Path) -> Result<File> {
     let metadata = path.metadata().map_err(Error::io(path))?;
     if !metadata.is_file() {
-        let what = if metadata.is_dir() { "a folder" } else { "a pipe, a device or a socket" };
-        return Err(Error::file(path, format!("is {what}; expected a regular file")));
+        return Err(Error::file(path, format!("is {}; expected a regular file", kind(&metadata))));
     }
     File::open(path).map_err(Error::io(path))
 }
@@ -92,4 +128,52 @@ pub(crate) fn length(source: &mut impl Seek) -> std::io::Result<u64> {
     let length = source.seek(SeekFrom::End(0))?;
     source.seek(SeekFrom::Start(0))?;
     Ok(length)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::{Format, columnar, compressed, gzip_lines, npy, text_table, torch};
+    use std::io::Write;
+
+    #[test]
+    fn devices_sockets_and_folders_are_refused_by_every_reader() {
+        let folder = tempfile::tempdir().unwrap();
+        let (socket, link) = (folder.path().join("socket"), folder.path().join("link"));
+        let _bound = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        let readers: [fn(&Path) -> Result<()>; 10] = [
+            |path| open_regular(path).map(drop),
+            |path| open_input(path).map(drop),
+            |path| read_bounded(path).map(drop),
+            |path| read_text(path).map(drop),
+            |path| read_regular(path, 10).map(drop),
+            |path| compressed::open(path).map(drop),
+            |path| Format::of(path).map(drop),
+            |path| text_table::TextTable::open(path).map(drop),
+            |path| columnar::Columnar::open(path).map(drop).and(npy::open(path).map(drop)),
+            |path| gzip_lines::GzipLines::open(path).map(drop).and(torch::open(path, ["a"]).map(drop)),
+        ];
+        for (path, what) in [
+            (Path::new("/dev/zero"), "a device"),
+            (&link, "a device"),
+            (Path::new("/dev/null"), "a device"),
+            (&socket, "a socket"),
+            (folder.path(), "a folder"),
+        ] {
+            for (number, reader) in readers.iter().enumerate() {
+                let error = reader(path).unwrap_err().to_string();
+                assert!(error.ends_with(&format!("is {what}; expected a regular file")), "{number}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(b"epochs = 3").unwrap();
+        drop(writer);
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        assert_eq!(read_text(Path::new(&path)).unwrap(), "epochs = 3");
+    }
 }

@@ -3,6 +3,7 @@
 use crate::Texts;
 use crate::compressed;
 use crate::error::{Error, Result};
+use crate::memory::KeptRead;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 use std::io::{self, BufRead, BufReader, Read};
@@ -25,7 +26,7 @@ pub struct XmlGraph {
 
 /// Opens and reads a file, plain or compressed.
 pub fn open(path: &Path, weight: Option<&str>) -> Result<XmlGraph> {
-    read(path, compressed::open(path)?, weight)
+    read(path, KeptRead::new(compressed::open(path)?, 2.0), weight)
 }
 
 /// Reads a graph; `weight` is the name of the attribute of edges that is one, if one is. All others are passed over. `name` stands in

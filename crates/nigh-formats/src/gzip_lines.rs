@@ -32,7 +32,7 @@ pub struct GzipLine<'l> {
 impl GzipLines {
     /// Opens a file.
     pub fn open(path: &Path) -> Result<GzipLines> {
-        GzipLines::read(path, std::fs::File::open(path).map_err(Error::io(path))?)
+        GzipLines::read(path, files::open_regular(path)?)
     }
 
     /// From anything whose length is known; `name` stands in messages.

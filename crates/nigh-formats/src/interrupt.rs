@@ -1,10 +1,11 @@
-//! Stopping long work from outside, as Ctrl-C does.
+//! Stopping long work: from outside, as Ctrl-C does, or because memory is short.
 //!
 //! Loops that may take long call [`check`] once per block of work. After [`Interrupt::trip`] the next check unwinds the stack
 //! to [`catch`], without a message: everything in between is dropped as after an error, on all threads of the work. So no
 //! function in between has to return an error for it, and none computes with half of a result. A program that is compiled with
 //! `panic = "abort"` ends there.
 
+use crate::memory::TooLarge;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,10 +22,16 @@ struct Switch {
     checks_left: Option<AtomicUsize>,
 }
 
-/// Work was stopped from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("interrupted")]
-pub struct Interrupted;
+/// Why work was stopped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// From outside.
+    #[error("interrupted")]
+    Interrupted,
+    /// It needs more memory than is left.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+}
 
 impl Interrupt {
     /// A switch that is not tripped.
@@ -124,15 +131,29 @@ pub fn check() {
     });
     // A destructor that works while the stack unwinds must end.
     if !passes && !std::thread::panicking() {
-        panic::resume_unwind(Box::new(Interrupted));
+        stop(Stopped::Interrupted);
     }
 }
 
-/// The result of work, or that it was interrupted. A panic stays a panic.
-pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Interrupted> {
+/// How many calls of `catch` are under way.
+static CATCHING: AtomicUsize = AtomicUsize::new(0);
+
+/// Unwinds the stack to `catch`. Where nobody catches, it is a panic with a message.
+pub fn stop(reason: Stopped) -> ! {
+    if CATCHING.load(Ordering::Relaxed) == 0 {
+        panic!("{reason}");
+    }
+    panic::resume_unwind(Box::new(reason))
+}
+
+/// The result of work, or why it was stopped. A panic stays a panic.
+pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
+    CATCHING.fetch_add(1, Ordering::Relaxed);
     // What the work has changed is dropped, or checked by its owner as after an error.
-    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Interrupted>() {
-        Ok(interrupted) => *interrupted,
+    let result = panic::catch_unwind(AssertUnwindSafe(work));
+    CATCHING.fetch_sub(1, Ordering::Relaxed);
+    result.map_err(|payload| match payload.downcast::<Stopped>() {
+        Ok(reason) => *reason,
         Err(other) => panic::resume_unwind(other),
     })
 }
@@ -152,11 +173,11 @@ mod tests {
             other.trip();
             assert_eq!(catch(check), Ok(()));
             mine.clone().trip();
-            assert_eq!(catch(check), Err(Interrupted));
+            assert_eq!(catch(check), Err(Stopped::Interrupted));
             watched.set(Vec::new());
             assert_eq!(catch(check), Ok(()));
             watched.set(vec![Interrupt::after_checks(2)]);
-            assert_eq!(catch(|| (0..5).map(|at| (check(), at).1).collect::<Vec<_>>()), Err(Interrupted));
+            assert_eq!(catch(|| (0..5).map(|at| (check(), at).1).collect::<Vec<_>>()), Err(Stopped::Interrupted));
             watched.set(vec![Interrupt::after_checks(5)]);
             assert_eq!(catch(|| (0..5).for_each(|_| check())), Ok(()));
         })

@@ -44,6 +44,7 @@ pub mod interrupt;
 mod lines;
 pub mod matlab;
 pub mod matrix_market;
+pub mod memory;
 pub mod metis;
 pub mod npy;
 pub mod pickle;
@@ -60,7 +61,7 @@ mod texts;
 pub mod torch;
 mod utf16;
 
-pub use error::{Error, Parsed, Result};
-pub use files::{MAX_BYTES, ReadSeek, STDIN, is_stdin, open_regular, read_bounded, read_regular};
+pub use error::{Error, Parsed, Result, brief};
+pub use files::{MAX_BYTES, ReadSeek, STDIN, is_stdin, open_regular, read_bounded, read_regular, read_text};
 pub use format::{Format, is_named};
 pub use texts::Texts;

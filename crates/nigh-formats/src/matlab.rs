@@ -4,6 +4,7 @@ use crate::compressed;
 use crate::error::{Error, Parsed, Result};
 use crate::files::MAX_BYTES;
 use crate::matrix_market::SparseEntries;
+use crate::memory;
 use flate2::read::ZlibDecoder;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -108,7 +109,11 @@ fn unpacked(packed: &[u8], big_endian: bool, most: u64) -> Parsed<Vec<u8>> {
         return Err(format!("unpacks {} bytes into more than {most}; that is a bomb", packed.len()));
     }
     match (Elements { bytes: &bytes, big_endian }).next()? {
-        (MATRIX, content) => Ok(content.to_vec()),
+        (MATRIX, content) => {
+            let mut matrix = room(content.len())?;
+            matrix.extend_from_slice(content);
+            Ok(matrix)
+        }
         (kind, _) => Err(format!("is compressed and of type {kind}; expected a matrix")),
     }
 }
@@ -144,16 +149,16 @@ impl<'a> Elements<'a> {
         let big = self.big_endian;
         let (kind, bytes) = self.next()?;
         Ok(match kind {
-            1 => decoded(bytes, big, |item| from_integer(i8::from_le_bytes(item).into())),
-            2 => decoded(bytes, big, |item| from_integer(u8::from_le_bytes(item).into())),
-            3 => decoded(bytes, big, |item| from_integer(i16::from_le_bytes(item).into())),
-            4 => decoded(bytes, big, |item| from_integer(u16::from_le_bytes(item).into())),
-            5 => decoded(bytes, big, |item| from_integer(i32::from_le_bytes(item).into())),
-            6 => decoded(bytes, big, |item| from_integer(u32::from_le_bytes(item).into())),
-            7 => decoded(bytes, big, |item| from_float(f32::from_le_bytes(item).into())),
-            9 => decoded(bytes, big, |item| from_float(f64::from_le_bytes(item))),
-            12 => decoded(bytes, big, |item| from_integer(i64::from_le_bytes(item))),
-            13 => decoded(bytes, big, |item| from_float(u64::from_le_bytes(item) as f64)),
+            1 => decoded(bytes, big, |item| from_integer(i8::from_le_bytes(item).into()))?,
+            2 => decoded(bytes, big, |item| from_integer(u8::from_le_bytes(item).into()))?,
+            3 => decoded(bytes, big, |item| from_integer(i16::from_le_bytes(item).into()))?,
+            4 => decoded(bytes, big, |item| from_integer(u16::from_le_bytes(item).into()))?,
+            5 => decoded(bytes, big, |item| from_integer(i32::from_le_bytes(item).into()))?,
+            6 => decoded(bytes, big, |item| from_integer(u32::from_le_bytes(item).into()))?,
+            7 => decoded(bytes, big, |item| from_float(f32::from_le_bytes(item).into()))?,
+            9 => decoded(bytes, big, |item| from_float(f64::from_le_bytes(item)))?,
+            12 => decoded(bytes, big, |item| from_integer(i64::from_le_bytes(item)))?,
+            13 => decoded(bytes, big, |item| from_float(u64::from_le_bytes(item) as f64))?,
             _ => return Err(format!("has an element of type {kind} where numbers are expected")),
         })
     }
@@ -200,7 +205,7 @@ impl<'a> Elements<'a> {
         if by_columns.len() != rows * cols {
             return Err(format!("is {rows} × {cols} and has {} values", by_columns.len()));
         }
-        let mut values = Vec::with_capacity(by_columns.len());
+        let mut values = room(by_columns.len())?;
         if !by_columns.is_empty() {
             (0..rows).for_each(|row| values.extend(by_columns[row..].iter().step_by(rows)));
         }
@@ -218,7 +223,7 @@ impl<'a> Elements<'a> {
             let (there, values) = (row_numbers.len(), values.len());
             return Err(format!("announces {count} entries, but has {there} row numbers and {values} values"));
         }
-        let mut entries = Vec::with_capacity(count);
+        let mut entries = room(count)?;
         for (col, bounds) in (0..).zip(ends.windows(2)) {
             for &row in &row_numbers[bounds[0] as usize..bounds[1] as usize] {
                 let inside = u32::try_from(row).ok().filter(|&row| (row as usize) < rows);
@@ -231,7 +236,12 @@ impl<'a> Elements<'a> {
     }
 }
 
-fn decoded<const SIZE: usize, T>(bytes: &[u8], big_endian: bool, value: impl Fn([u8; SIZE]) -> T) -> Vec<T> {
+/// An empty vector with room for so many values. A small file may hold billions of zeros.
+fn room<T>(count: usize) -> Parsed<Vec<T>> {
+    memory::vector(count, || format!("{count} values")).map_err(|problem| format!("can't be held: {problem}"))
+}
+
+fn decoded<const SIZE: usize, T>(bytes: &[u8], big_endian: bool, value: impl Fn([u8; SIZE]) -> T) -> Parsed<Vec<T>> {
     let item = |&item: &[u8; SIZE]| {
         let mut item = item;
         if big_endian {
@@ -239,7 +249,10 @@ fn decoded<const SIZE: usize, T>(bytes: &[u8], big_endian: bool, value: impl Fn(
         }
         value(item)
     };
-    bytes.as_chunks::<SIZE>().0.iter().map(item).collect()
+    let items = bytes.as_chunks::<SIZE>().0;
+    let mut values = room(items.len())?;
+    values.extend(items.iter().map(item));
+    Ok(values)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::compressed;
 use crate::error::{Error, Parsed, Result};
 use crate::lines::Lines;
+use crate::memory::KeptRead;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
@@ -57,7 +58,7 @@ const LONGEST_LINE: u64 = 1 << 16;
 
 /// Opens and reads a file, plain or compressed.
 pub fn open(path: &Path) -> Result<SparseEntries> {
-    read(path, compressed::open(path)?)
+    read(path, KeptRead::new(compressed::open(path)?, 3.0))
 }
 
 /// Reads a matrix of numbers or of mere places (`pattern`), whole or as one of its triangles; `name` stands in messages.

@@ -4,6 +4,7 @@ use crate::compressed;
 use crate::error::{Error, Result};
 use crate::lines::Lines;
 use crate::matrix_market::SparseEntries;
+use crate::memory::KeptRead;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
@@ -12,7 +13,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 
 /// Opens and reads a file, plain or compressed.
 pub fn open(path: &Path) -> Result<SparseEntries> {
-    read(path, compressed::open(path)?)
+    read(path, KeptRead::new(compressed::open(path)?, 3.0))
 }
 
 /// Whether the first line of content, which is not a comment, could be of such a file: two to four whole numbers.

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::matrix_market::SparseEntries;
+use crate::memory;
 use crate::npy::{NpzArchive, NpzWriter};
 use std::io::{self, Seek, Write};
 use std::path::Path;
@@ -27,7 +28,8 @@ pub fn read(archive: &mut NpzArchive) -> Result<SparseEntries> {
             if row.len() != col.len() {
                 return Err(Error::file(path, format!("{} row numbers for {} column numbers", row.len(), col.len())));
             }
-            let entries = row.into_iter().zip(col).map(|(row, col)| [row, col]).collect();
+            let mut entries = room(archive, row.len())?;
+            entries.extend(row.into_iter().zip(col).map(|(row, col)| [row, col]));
             with_values(archive, "", [rows, cols], entries)
         }
         Some(format @ ("csr" | "csc")) => read_lines(archive, "", format == "csr"),
@@ -50,16 +52,24 @@ fn read_lines(archive: &mut NpzArchive, start: &str, by_row: bool) -> Result<Spa
     let (major, minor) = if by_row { (rows, cols) } else { (cols, rows) };
     let indices = indices(archive, &format!("{start}indices"), minor)?;
     let bounds = archive.array(&format!("{start}indptr"))?;
-    let ends = bounds.integers()?;
-    let whole = ends.first() == Some(&0) && ends.last() == Some(&(indices.len() as i64)) && ends.is_sorted();
-    if !whole || ends.len() != major + 1 {
-        let problem = format!("expected {} numbers that rise from 0 to {}", major + 1, indices.len());
-        return Err(bounds.error(problem));
+    let (ends, count) = (bounds.integers()?, indices.len());
+    if ends.len() != major + 1 {
+        return Err(bounds.error(format!("has {} numbers; expected {}, one more than lines", ends.len(), major + 1)));
     }
+    if let Some(line) = ends.windows(2).position(|ends| ends[0] > ends[1]) {
+        let what = if by_row { "row" } else { "column" };
+        return Err(bounds.error(format!("{what} {line}: falls from {} to {}", ends[line], ends[line + 1])));
+    }
+    if let (Some(&first), Some(&last)) = (ends.first(), ends.last())
+        && (first, last) != (0, count as i64)
+    {
+        return Err(bounds.error(format!("goes from {first} to {last}; expected 0 to {count}, the number of entries")));
+    }
+    let mut entries = room(archive, count)?;
     let lines = (0..)
         .zip(ends.windows(2))
         .flat_map(|(line, ends)| indices[ends[0] as usize..ends[1] as usize].iter().map(move |&index| [line, index]));
-    let entries = lines.map(|[line, index]| if by_row { [line, index] } else { [index, line] }).collect();
+    entries.extend(lines.map(|[line, index]| if by_row { [line, index] } else { [index, line] }));
     with_values(archive, start, [rows, cols], entries)
 }
 
@@ -77,7 +87,18 @@ fn indices(archive: &mut NpzArchive, name: &str, limit: usize) -> Result<Vec<u32
         let beyond = || array.error(format!("entry {at} is {index}; expected 0 to {}", limit as i64 - 1));
         u32::try_from(index).ok().filter(|&index| (index as usize) < limit).ok_or_else(beyond)
     };
-    array.integers()?.into_iter().enumerate().map(inside).collect()
+    let integers = array.integers()?;
+    let mut indices = room(archive, integers.len())?;
+    for entry in integers.into_iter().enumerate() {
+        indices.push(inside(entry)?);
+    }
+    Ok(indices)
+}
+
+/// An empty vector for so many entries.
+fn room<T>(archive: &NpzArchive, count: usize) -> Result<Vec<T>> {
+    let room = memory::vector(count, || format!("a matrix of {count} entries"));
+    room.map_err(|problem| Error::file(archive.path(), problem.to_string()))
 }
 
 fn with_values(
@@ -197,8 +218,16 @@ mod tests {
         let wrong = |shape: &[i32], indices: &[i32], ends: &[i32]| message(lines(b"csr", shape, indices, ends));
         assert_eq!(wrong(&[2, 3], &[1, 0, 3], &[0, 1, 3]), "member `indices`: entry 2 is 3; expected 0 to 2");
         assert_eq!(wrong(&[2, 3], &[1, -1, 2], &[0, 1, 3]), "member `indices`: entry 1 is -1; expected 0 to 2");
-        assert_eq!(wrong(&[2, 3], &[1, 0, 2], &[0, 3, 1]), "member `indptr`: expected 3 numbers that rise from 0 to 3");
-        assert_eq!(wrong(&[3, 3], &[1, 0, 2], &[0, 1, 3]), "member `indptr`: expected 4 numbers that rise from 0 to 3");
+        assert_eq!(wrong(&[2, 3], &[1, 0, 2], &[0, 3, 1]), "member `indptr`: row 1: falls from 3 to 1");
+        assert_eq!(
+            wrong(&[3, 3], &[1, 0, 2], &[0, 1, 3]),
+            "member `indptr`: has 3 numbers; expected 4, one more than lines"
+        );
+        for ends in [[1, 1, 3], [0, 1, 2], [0, 1, 4], [-1, 1, 3]] {
+            let problem = wrong(&[2, 3], &[1, 0, 2], &ends);
+            let goes = format!("goes from {} to {}; expected 0 to 3, the number of entries", ends[0], ends[2]);
+            assert_eq!(problem, format!("member `indptr`: {goes}"));
+        }
         assert_eq!(wrong(&[2, 3, 4], &[], &[]), "member `shape`: expected two sides, rows and columns");
         assert_eq!(wrong(&[-1, 3], &[], &[]), "has a side of -1; expected 0 to 2^31");
         assert_eq!(wrong(&[1, 3], &[1], &[0, 1]), "member `data`: 3 values for 1 entries");

@@ -3,6 +3,7 @@
 use crate::columnar::{Batch, ColumnValues, Columnar};
 use crate::error::{Error, Parsed, Result};
 use crate::format::Format;
+use crate::memory::{self, Growth};
 use crate::text_table::{BadLine, ParsedLine, TextTable, comments_note};
 use crate::texts::Texts;
 use std::borrow::Cow;
@@ -41,6 +42,14 @@ pub struct TableRows {
     pub width: usize,
     /// Remarks on what was left out.
     pub notes: Vec<String>,
+}
+
+impl TableRows {
+    /// Bytes in memory.
+    fn num_bytes(&self) -> u64 {
+        let names: usize = self.names.iter().map(|names| names.num_bytes() + 8 * names.len()).sum();
+        (names + 8 * self.places.len() + 4 * self.numbers.len()) as u64
+    }
 }
 
 impl TableReader {
@@ -162,6 +171,7 @@ impl TableReader {
     ) -> Result<TableRows> {
         let empty =
             || TableRows { names: vec![Texts::default(); names.len()], width: numbers.len(), ..TableRows::default() };
+        let growth = Growth::new(format!("the columns of {}", self.path.display()), 2.0);
         let (_, blocks) = text.blocks(
             usize::from(self.header.is_some()),
             || (),
@@ -172,6 +182,7 @@ impl TableReader {
                     text.split(line, self.width, &mut fields).map_err(|problem| BadLine::new(at, problem))?;
                     self.row(&fields, at, names, numbers, gaps, &mut rows)?;
                 }
+                memory::or_stop(growth.add(rows.num_bytes()));
                 Ok(rows)
             },
         )?;
@@ -199,8 +210,13 @@ impl TableReader {
         let wanted: Vec<usize> = names.iter().chain(numbers).copied().collect();
         let mut rows = TableRows { names: vec![Texts::default(); names.len()], ..TableRows::default() };
         let header = self.header.as_deref().unwrap_or_default();
+        let growth = Growth::new("its columns", 2.0);
+        let mut before = 0;
         for batch in self.open_columnar()?.batches(&wanted)? {
             let Batch { first_row, mut columns } = batch?;
+            let now = rows.num_bytes();
+            growth.add(now - before).map_err(|problem| Error::file(&self.path, problem.to_string()))?;
+            before = now;
             for column in &mut columns[..names.len()] {
                 *column = std::mem::replace(column, ColumnValues::Integers(Vec::new())).with_whole_numbers();
             }

@@ -34,6 +34,11 @@ impl Texts {
         &self.text[self.bounds[at]..self.bounds[at + 1]]
     }
 
+    /// Bytes of all texts.
+    pub fn num_bytes(&self) -> usize {
+        self.bounds.last().copied().unwrap_or(0) - self.bounds[0]
+    }
+
     /// Adds a text.
     #[inline]
     pub fn push(&mut self, text: &str) {

@@ -219,7 +219,7 @@ impl Experiment {
 
     /// A table from a TOML file, named after the file.
     pub fn read(path: &Path) -> Result<Experiment> {
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+        let text = nigh_formats::read_text(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let table = Experiment::parse(&name, &text).map_err(|problem| Error::file(path, problem))?;
         Ok(Experiment { typed_name: path.display().to_string(), ..table })

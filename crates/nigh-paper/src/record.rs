@@ -125,8 +125,8 @@ impl RecordSet {
     }
 
     fn add(&mut self, path: &Path) -> Result<()> {
-        let read = || {
-            let mut file = File::open(path)?;
+        let mut file = nigh_formats::open_regular(path)?;
+        let mut read = || {
             // Waits for a process that is writing.
             file.lock_shared()?;
             let mut bytes = Vec::new();

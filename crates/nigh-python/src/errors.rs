@@ -1,6 +1,7 @@
 //! Errors of the library as exceptions of Python, which are in `python/nigh/_errors.py`.
 
 use nigh::Error;
+use nigh::formats::brief;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -31,7 +32,11 @@ fn in_python(error: &Error) -> String {
     }
 }
 
+/// Characters of a message. A value that it quotes may have any length.
+const LONGEST_MESSAGE: usize = 1600;
+
 fn raised(py: Python<'_>, name: &str, message: String) -> PyErr {
+    let message = brief(&message, LONGEST_MESSAGE);
     match py.import("nigh._errors").and_then(|module| module.getattr(name)).and_then(|class| class.call1((message,))) {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,

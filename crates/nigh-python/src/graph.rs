@@ -7,6 +7,7 @@ use nigh::dataset::{
     EdgeColumns, FeatureRows, Folders, GraphColumns, IdColumn, IdColumns, InputFiles, LabelRows, NodeColumns,
     PaperDefaults, WeightColumn,
 };
+use nigh::formats::memory::{self, TooLarge};
 use nigh::{Dataset, Features, Matrix, SparseMatrix};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -50,24 +51,37 @@ impl<'py> FeatureArray<'py> {
         })
     }
 
-    fn features(&self) -> Features {
+    fn features(&self) -> nigh::Result<Features> {
         match self {
             FeatureArray::Full(matrix) => {
                 let matrix = matrix.as_array();
                 let (rows, cols) = matrix.dim();
-                Features::from_matrix(Matrix::from_data(rows, cols, matrix.iter().copied().collect()))
+                let what = || format!("features of {rows} × {cols}");
+                let mut values = memory::vector(matrix.len(), what).map_err(too_large)?;
+                values.extend(matrix.iter());
+                Ok(Features::from_matrix(Matrix::from_data(rows, cols, values)))
             }
             FeatureArray::Sparse { starts, columns, values, width } => {
-                let (starts, columns, values) = (starts.as_array(), columns.as_array(), values.as_array());
-                let row = |row: usize| -> Vec<(u32, f32)> {
-                    let entries = starts[row] as usize..starts[row + 1] as usize;
-                    entries.map(|at| (columns[at] as u32, values[at])).collect()
-                };
-                let rows: Vec<_> = (0..starts.len().saturating_sub(1)).map(row).collect();
-                Features::Sparse(SparseMatrix::from_rows(&rows, *width).into())
+                let (rows, entries) = (starts.as_array().len().saturating_sub(1), columns.as_array().len());
+                let what = || format!("sparse features of {rows} × {width} with {entries} entries");
+                // By rows and by columns, in 64 bits each where rows and columns start, and twice while they are counted.
+                let bytes = 8 * rows as u64 + 16 * entries as u64;
+                let bytes = bytes.saturating_add((16 * *width as u128).try_into().unwrap_or(u64::MAX));
+                memory::check(bytes, what).map_err(too_large)?;
+                let starts = starts.as_array().iter().map(|&start| usize::try_from(start).ok()).collect();
+                let columns = columns.as_array().iter().map(|&column| u32::try_from(column).ok()).collect();
+                let (Some(starts), Some(columns)) = (starts, columns) else { return Err(nigh::Error::NotSparse) };
+                let matrix = SparseMatrix::from_parts(starts, columns, values.as_array().to_vec(), *width)?;
+                Ok(Features::Sparse(matrix.into()))
             }
         }
     }
+}
+
+/// Features that do not fit into memory, and what to do.
+fn too_large(problem: TooLarge) -> nigh::Error {
+    let remedy = "leave out columns without entries (`x[:, x.getnnz(axis=0) > 0]`), or reduce them by hashing or a truncated SVD";
+    nigh::Error::too_large(problem, remedy)
 }
 
 /// Any of the arguments that may be absent.
@@ -101,6 +115,7 @@ impl Graph {
         let classes: Vec<String> = given(columns, "class_names", |names| names.extract())?.unwrap_or_default();
         let signal_scale: Option<String> = given(columns, "signal_scale", |name| name.extract())?;
         let per_class: Option<[usize; 3]> = given(columns, "per_class", |counts| counts.extract())?;
+        let features = features.map(|features| work::guarded(py, || features.features())).transpose()?;
         let has_text_ids = matches!((&source, &nodes), (IdArray::Texts(_), _) | (_, Some(IdArray::Texts(_))));
         let columns = GraphColumns {
             name,
@@ -109,10 +124,9 @@ impl Graph {
             weights: weights.map(|weights| weights.as_array().to_vec()),
             directed,
             nodes: counted.map(IdColumn::Counted).or(nodes.as_ref().map(IdArray::column)),
-            features: features.as_ref().map(|features| FeatureRows {
-                ids: feature_ids.as_ref().map(IdArray::column),
-                rows: features.features(),
-                names,
+            features: features.map(|rows| {
+                let ids = feature_ids.as_ref().map(IdArray::column);
+                FeatureRows { ids, rows, names }
             }),
             labels: labels.map(|labels| LabelRows { ids: label_ids.as_ref().map(IdArray::column), labels, starts }),
         };
@@ -280,7 +294,11 @@ impl Graph {
         match &self.sample(py, number)?.features {
             Features::Constant(_) => Ok(None),
             Features::Dense(matrix) => {
-                Ok(Some(matrix.data().to_vec().into_pyarray(py).reshape(matrix.shape())?.into_any()))
+                let [rows, cols] = matrix.shape();
+                let copy = memory::vector(matrix.data().len(), || format!("a copy of the features of {rows} × {cols}"));
+                let mut copy = copy.map_err(|problem| input_error(py, problem.to_string()))?;
+                copy.extend_from_slice(matrix.data());
+                Ok(Some(copy.into_pyarray(py).reshape([rows, cols])?.into_any()))
             }
             Features::Sparse(matrix) => {
                 let (mut starts, mut columns, mut values) = (vec![0i64], Vec::new(), Vec::new());
@@ -309,7 +327,9 @@ impl Graph {
         }
         let Some(sets) = &sample.label_sets else { return Ok(None) };
         let classes = self.dataset.class_names.len();
-        let mut rows = vec![0i64; sets.len() * classes];
+        let what = || format!("labels of {} × {classes}", sets.len());
+        let rows = memory::filled(sets.len().saturating_mul(classes), 0i64, what);
+        let mut rows = rows.map_err(|problem| input_error(py, problem.to_string()))?;
         for node in 0..sets.len() {
             sets.of(node).iter().for_each(|&class| rows[node * classes + class as usize] = 1);
         }

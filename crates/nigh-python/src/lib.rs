@@ -28,7 +28,7 @@ mod _nigh {
     #[pymodule_export]
     use crate::graph::Graph;
     #[pymodule_export]
-    use crate::memory::estimate;
+    use crate::memory::{check_memory, estimate};
     #[pymodule_export]
     use crate::model::{Embedding, Model, train};
     #[pymodule_export]

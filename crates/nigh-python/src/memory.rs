@@ -5,6 +5,7 @@ use crate::graph::Graph;
 use crate::work;
 use nigh::Memory;
 use nigh::dataset::{Folders, InputFiles};
+use nigh::formats::memory;
 use nigh::plan::Workload;
 use nigh::run_estimate::EstimatedRun;
 use pyo3::prelude::*;
@@ -14,6 +15,13 @@ pub fn limit(py: Python<'_>, memory: Option<&str>) -> PyResult<Option<Memory>> {
     let read =
         |text: &str| text.parse().map_err(|problem| input_error(py, format!("`memory` is {text:?}, but {problem}")));
     memory.map(read).transpose()
+}
+
+/// Refuses what takes more memory than is left.
+#[pyfunction]
+pub fn check_memory(py: Python<'_>, bytes: u128, what: &str) -> PyResult<()> {
+    let found = memory::check(bytes.try_into().unwrap_or(u64::MAX), || what.to_string());
+    found.map_err(|problem| input_error(py, format!("{problem}; fewer rows, columns or entries take less")))
 }
 
 /// What a run takes, as JSON and as the program shows it. Of a graph, of a file or dataset by its name, or of counts.

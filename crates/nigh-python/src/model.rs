@@ -43,7 +43,12 @@ pub fn train(
         let training = Training::new(&dataset, config)?;
         let training = match memory {
             Some(memory) => training.within(memory, &std::env::temp_dir())?,
-            None => training,
+            None => {
+                if let Some(free) = Memory::available().filter(|_| !training.is_sampled()) {
+                    training.check_memory(free)?;
+                }
+                training
+            }
         };
         Ok((training.observer(observer).run()?, unused))
     })?;

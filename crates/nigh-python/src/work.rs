@@ -2,12 +2,14 @@
 
 use crate::errors::{exception, panicked};
 use nigh::dataset::fetch::FetchObserver;
+use nigh::formats::interrupt::catch;
 use nigh::threads::{self, Interrupt};
 use nigh::train::{Evaluation, Observer, Progress, Run, Stage};
 use nigh_paper::{ComparedRepeat, ComparisonObserver, PlannedRepeat, Record, ReproductionObserver};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -69,6 +71,15 @@ pub fn run_silently<T: Send>(
     work: impl FnOnce() -> nigh::Result<T> + Send,
 ) -> PyResult<T> {
     run(py, threads, None, false, |_| work())
+}
+
+/// Short work that keeps Python's lock. What is stopped because memory is short is an error like any other, and no panic gets through.
+pub fn guarded<T>(py: Python<'_>, work: impl FnOnce() -> nigh::Result<T>) -> PyResult<T> {
+    match catch_unwind(AssertUnwindSafe(|| catch(work))) {
+        Ok(Ok(result)) => result.map_err(|error| exception(py, error)),
+        Ok(Err(stopped)) => Err(exception(py, stopped.into())),
+        Err(payload) => Err(panicked(py, &*payload)),
+    }
 }
 
 /// Tells the calling thread how far the work is.

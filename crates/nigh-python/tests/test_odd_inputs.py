@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as scipy_sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -249,6 +250,104 @@ def test_several_labels_may_stand_beside_single_ones() -> None:
     assert graph.class_names == ["3", "a", "b"]
     expected = [[0, 1, 1], [0, 1, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 0]]
     assert graph.labels is not None and graph.labels.tolist() == expected
+
+
+# Sparse matrices --------------------------------------------------------------------------------------------------------
+
+
+def tampered(change: Callable[[Any], None], kind: str = "csr") -> Any:
+    """A sparse matrix of 10 rows and 4 columns, whose arrays are changed behind SciPy's back."""
+    rows, cols = np.arange(10), np.arange(10) % 4
+    matrix = scipy_sparse.csr_matrix((np.ones(10), (rows, cols)), shape=(10, 4)).asformat(kind)
+    change(matrix)
+    return matrix
+
+
+def put(name: str, place: Any, value: Any) -> Callable[[Any], None]:
+    def change(matrix: Any) -> None:
+        array = getattr(matrix, name).copy()
+        array[place] = value
+        setattr(matrix, name, array)
+
+    return change
+
+
+def cut(name: str) -> Callable[[Any], None]:
+    return lambda matrix: setattr(matrix, name, getattr(matrix, name)[:-1])
+
+
+def said(name: str) -> Callable[[Any], None]:
+    """Claims that entries are in order and none is there twice, after the first two were exchanged or made the same."""
+
+    def change(matrix: Any) -> None:
+        matrix.indptr = np.array([0, 2, 2, *range(3, 11)], dtype=matrix.indptr.dtype)
+        matrix.indices[:2] = (1, 1) if name == "twice" else (3, 1)
+        matrix.has_canonical_format = True
+
+    return change
+
+
+MALFORMED: dict[str, tuple[str, Callable[[Any], None], str]] = {
+    "a column too large": ("csr", put("indices", 3, 4), "row 3: column 4 is out of range; there are 4 columns"),
+    "a column far too large": ("csr", put("indices", 3, 2**31 - 1), "row 3: column 2147483647 is out of range"),
+    "a negative column": ("csr", put("indices", 7, -1), "row 7: column -1 is out of range"),
+    "starts that fall": ("csr", put("indptr", 4, 9), "row 4: indptr falls from 9 to 5"),
+    "a first start of one": ("csr", put("indptr", 0, 1), "row 0: indptr starts with 1"),
+    "a negative start": ("csr", put("indptr", 1, -1), "row 0: indptr falls from 0 to -1"),
+    "an end too large": ("csr", put("indptr", -1, 1000), "row 9: indptr is 1000, but there are 10 entries"),
+    "an end too small": ("csr", put("indptr", -1, 9), "row 9: indptr ends with 9 before 10 entries"),
+    "starts too few": ("csr", cut("indptr"), "indptr has 10 numbers; expected 11 for 10 rows"),
+    "values too few": ("csr", cut("data"), r"values of the shape \(9,\) for 10 entries"),
+    "columns too few": ("csr", cut("indices"), r"values of the shape \(10,\) for 9 entries"),
+    "columns with fractions": ("csr", lambda m: setattr(m, "indices", m.indices + 0.5), "the type float64"),
+    "not a number": ("csr", put("data", 5, np.nan), "row 5, column 1: nan is not a"),
+    "infinite": ("csr", put("data", 6, np.inf), "row 6, column 2: inf is not a"),
+    "a row too large": ("csc", put("indices", 0, 10), "column 0: row 10 is out of range; there are 10 rows"),
+    "columns that fall": ("csc", put("indptr", 2, 0), "column 1: indptr falls from 3 to 0"),
+    "a place outside": ("coo", put("row", 2, 10), "entry 2: row 10 is out of range"),
+    "a negative place": ("coo", put("col", 2, -4), "row 2: column -4 is out of range"),
+    "places too few": ("coo", cut("col"), "10 row numbers for 9 column numbers"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_a_malformed_matrix_is_refused_with_its_row_and_value(case: str) -> None:
+    kind, change, message = MALFORMED[case]
+    with pytest.raises(nigh.InputError, match=f"features.*{message}"):
+        ring(features=tampered(change, kind))
+    if "number" not in case and "infinite" not in case:
+        with pytest.raises(nigh.InputError, match="labels"):
+            ring(labels=tampered(change, kind))
+
+    def square(matrix: Any) -> None:
+        matrix.resize(10, 10)
+        change(matrix)
+
+    if case != "a column too large":
+        with pytest.raises(nigh.InputError, match="edges"):
+            nigh.Graph(tampered(square, kind))
+
+
+@pytest.mark.parametrize("name", ["twice", "out of order"])
+def test_entries_in_any_order_add_up_whatever_the_matrix_says_of_itself(name: str) -> None:
+    matrix = tampered(said(name))
+    expected = np.zeros((10, 4), dtype=np.float32)
+    np.add.at(expected, (np.repeat(np.arange(10), np.diff(matrix.indptr)), matrix.indices), 1)
+    before = matrix.indices.copy()
+    found = ring(features=matrix)._native.features()
+    dense = scipy_sparse.csr_matrix((found[2], found[1], found[0]), shape=(10, 4)).toarray()
+    assert np.array_equal(dense, expected)
+    assert np.array_equal(matrix.indices, before), "the user's matrix stays as it is"
+
+
+def test_sparse_labels_are_those_of_the_full_matrix() -> None:
+    matrix = scipy_sparse.csr_matrix(np.eye(10, 3, dtype=int))
+    matrix.data[0] = 0
+    full = ring(labels=np.asarray(matrix.todense())).labels
+    assert full is not None
+    assert np.array_equal(ring(labels=matrix).labels, full)
+    with pytest.raises(nigh.InputError, match="row 1, column 1 is 7.0; expected 0 or 1"):
+        ring(labels=matrix * 7)
 
 
 # Anything at all ------------------------------------------------------------------------------------------------------

@@ -1,7 +1,13 @@
 //! What can go wrong with data and settings. A mistake of this library panics instead.
 
 use crate::display::{abbreviate, byte_size};
+use nigh_formats::brief;
+use nigh_formats::interrupt::Stopped;
+use nigh_formats::memory::TooLarge;
 use std::path::{Path, PathBuf};
+
+/// Characters of a name or a value of the user's that a message shows.
+const LONGEST_VALUE: usize = 400;
 
 /// The result of anything that reads, checks or writes.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -66,7 +72,7 @@ pub enum Error {
         count: usize,
     },
     /// The parts of a dataset do not fit together.
-    #[error("{dataset}: {problem}")]
+    #[error("{dataset}: {}", brief(problem, LONGEST_VALUE))]
     Inconsistent {
         /// The dataset.
         dataset: String,
@@ -74,7 +80,10 @@ pub enum Error {
         problem: String,
     },
     /// The data have a feature that the model does not know.
-    #[error("{dataset}: feature `{feature}` is new to the model; it knows {}", abbreviate(known))]
+    #[error(
+        "{dataset}: feature `{}` is new to the model; it knows {}", brief(feature, LONGEST_VALUE),
+        brief(&abbreviate(known), LONGEST_VALUE)
+    )]
     UnknownFeature {
         /// The dataset.
         dataset: String,
@@ -84,7 +93,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// The data lack a feature that the model knows.
-    #[error("{dataset}: there is no feature `{feature}`, which the model knows")]
+    #[error("{dataset}: there is no feature `{}`, which the model knows", brief(feature, LONGEST_VALUE))]
     MissingFeature {
         /// The dataset.
         dataset: String,
@@ -125,7 +134,7 @@ pub enum Error {
         classes: usize,
         /// Bytes that are needed at least.
         needed: u64,
-        /// Bytes of the machine.
+        /// Bytes that are left.
         available: u64,
         /// Bytes that a plain model needs, if that would fit.
         plain: Option<u64>,
@@ -137,7 +146,7 @@ pub enum Error {
         dataset: String,
     },
     /// A name that is not in the list of its kind.
-    #[error("unknown {kind} `{name}`{}", did_you_mean(name, known))]
+    #[error("unknown {kind} `{}`{}", brief(name, LONGEST_VALUE), did_you_mean(name, known))]
     UnknownName {
         /// What the name should have named: "model", "task", ...
         kind: &'static str,
@@ -147,7 +156,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// A hyper-parameter outside its range.
-    #[error("`{name}` is {value}, but {problem}")]
+    #[error("`{name}` is {}, but {problem}", brief(value, LONGEST_VALUE))]
     Setting {
         /// As the user types it.
         name: &'static str,
@@ -253,7 +262,7 @@ pub enum Error {
         count: usize,
     },
     /// A setting of the wrong type, as a line of a file has it.
-    #[error("`{written}`: {problem}")]
+    #[error("`{}`: {}", brief(written, LONGEST_VALUE), brief(problem, LONGEST_VALUE))]
     SettingValue {
         /// The line.
         written: String,
@@ -286,6 +295,14 @@ pub enum Error {
         problem: String,
         /// How to do without.
         remedy: String,
+    },
+    /// Something as large as the data say takes more memory than is left.
+    #[error("{problem}; {remedy}")]
+    TooLarge {
+        /// What it is, what it takes and what is left.
+        problem: TooLarge,
+        /// What takes less.
+        remedy: &'static str,
     },
     /// The work was stopped from outside.
     #[error("interrupted")]
@@ -419,7 +436,7 @@ pub enum SplitProblem {
     },
     /// A node or an edge that a given split has in two places.
     #[error(
-        "{what} is {}", if parts[0] == parts[1] { format!("twice in the {} part of the split", parts[0]) } else {
+        "{} is {}", brief(what, LONGEST_VALUE), if parts[0] == parts[1] { format!("twice in the {} part of the split", parts[0]) } else {
             format!("in the {} part and in the {} part of the split", parts[0], parts[1])
         }
     )]
@@ -430,7 +447,7 @@ pub enum SplitProblem {
         parts: [&'static str; 2],
     },
     /// A node of a given split that has no label.
-    #[error("{node} of the {part} part of the split has no label")]
+    #[error("{} of the {part} part of the split has no label", brief(node, LONGEST_VALUE))]
     WithoutLabel {
         /// The node.
         node: String,
@@ -438,7 +455,7 @@ pub enum SplitProblem {
         part: &'static str,
     },
     /// A pair of a node and itself.
-    #[error("the {part} part of the split has a pair of node {node} and itself")]
+    #[error("the {part} part of the split has a pair of node {} and itself", brief(node, LONGEST_VALUE))]
     SelfPair {
         /// The node.
         node: String,
@@ -446,16 +463,16 @@ pub enum SplitProblem {
         part: &'static str,
     },
     /// A training edge of a given split that the graph does not have.
-    #[error("{edge} is a training edge of the split, and no edge of the graph")]
+    #[error("{} is a training edge of the split, and no edge of the graph", brief(edge, LONGEST_VALUE))]
     NotAnEdge {
         /// The edge.
         edge: String,
     },
     /// Held-out edges that message passing would see.
     #[error(
-        "{} among those that message passing sees, the first is {first}; take them out of the graph, or list the training edges \
+        "{} among those that message passing sees, the first is {}; take them out of the graph, or list the training edges \
          without them",
-        if *count == 1 { "1 held-out edge is".to_string() } else { format!("{count} held-out edges are") }
+        if *count == 1 { "1 held-out edge is".to_string() } else { format!("{count} held-out edges are") }, brief(first, LONGEST_VALUE)
     )]
     Visible {
         /// How many there are.
@@ -464,7 +481,7 @@ pub enum SplitProblem {
         first: String,
     },
     /// A negative of a given split that is an edge.
-    #[error("{pair} is a negative of the {part} part of the split, and an edge as well")]
+    #[error("{} is a negative of the {part} part of the split, and an edge as well", brief(pair, LONGEST_VALUE))]
     EdgeAsNegative {
         /// The pair.
         pair: String,
@@ -488,8 +505,7 @@ pub enum SplitProblem {
     },
     /// Fewer nodes than are wanted of each class.
     #[error(
-        "class `{class}` has {total} labelled nodes, too few for {} + {} + {}",
-        wanted[0], wanted[1], if wanted[2] == 0 { "the rest".to_string() } else { wanted[2].to_string() }
+        "class `{}` has {total} labelled nodes, too few for {} + {} + {}", brief(class, LONGEST_VALUE), wanted[0], wanted[1], if wanted[2] == 0 { "the rest".to_string() } else { wanted[2].to_string() }
     )]
     SmallClass {
         /// The class.
@@ -501,9 +517,14 @@ pub enum SplitProblem {
     },
 }
 
-impl From<nigh_formats::interrupt::Interrupted> for Error {
-    fn from(_: nigh_formats::interrupt::Interrupted) -> Error {
-        Error::Interrupted
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Error {
+        match stopped {
+            Stopped::Interrupted => Error::Interrupted,
+            Stopped::TooLarge(problem) => {
+                Error::too_large(problem, "fewer nodes, edges or features, or a smaller width or signal-dim take less")
+            }
+        }
     }
 }
 
@@ -523,6 +544,11 @@ impl Error {
         nigh_formats::Error::file(path, problem).into()
     }
 
+    /// What takes too much memory, and what takes less.
+    pub fn too_large(problem: TooLarge, remedy: &'static str) -> Error {
+        Error::TooLarge { problem, remedy }
+    }
+
     /// A hyper-parameter outside its range.
     pub fn setting(name: &'static str, value: impl ToString, problem: impl Into<String>) -> Error {
         Error::Setting { name, value: value.to_string(), problem: problem.into() }
@@ -531,7 +557,9 @@ impl Error {
 
 /// The nearest of `known`, if any is near enough to be a typing mistake.
 pub fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
-    let score = |candidate: &str| strsim::jaro_winkler(&name.to_lowercase(), candidate);
+    // A comparison takes as long as both are, multiplied.
+    let name = name.get(..name.len().min(100))?.to_lowercase();
+    let score = |candidate: &str| strsim::jaro_winkler(&name, candidate);
     // The first of equals.
     let best = known.iter().rev().max_by(|a, b| score(a).total_cmp(&score(b)))?;
     (score(best) > 0.75).then_some(best)
@@ -540,7 +568,7 @@ pub fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
 fn did_you_mean(name: &str, known: &[String]) -> String {
     match nearest(name, known) {
         Some(best) => format!("; did you mean `{best}`?"),
-        None => format!("; known are {}", known.join(", ")),
+        None => format!("; known are {}", brief(&known.join(", "), 1000)),
     }
 }
 

@@ -11,7 +11,9 @@ use crate::source::Source;
 use crate::task::Split;
 use crate::train::preset::Preset;
 use crate::train::sampled::SampledPlan;
-use crate::train::{self, Checkpoint, Config, Job, Observer, Reporting, Resolved, Silent, Splits, class_memory};
+use crate::train::{
+    self, Checkpoint, Config, Job, Observer, Reporting, Resolved, Silent, Splits, class_memory, model_memory,
+};
 use crate::trained::Trained;
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
@@ -64,6 +66,7 @@ impl<'d> Training<'d, 'static> {
 
     fn ready(dataset: Cow<'d, Dataset>, config: Resolved, architecture: Architecture) -> Result<Training<'d, 'static>> {
         class_memory::check(&dataset, dataset.class_names.len(), config.task, &architecture)?;
+        model_memory::check(&config, &architecture, Dimensions::of(&dataset))?;
         Ok(Training {
             dataset,
             config,

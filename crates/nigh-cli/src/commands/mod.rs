@@ -26,7 +26,7 @@ use crate::progress;
 use anyhow::Result;
 use nigh::dataset::Folders;
 use nigh::display::visible;
-use nigh::formats::{atomic, is_stdin};
+use nigh::formats::{atomic, brief, is_stdin};
 use nigh::threads::Interrupt;
 use nigh::{Dataset, Error};
 use std::io::{IsTerminal, Write};
@@ -157,7 +157,7 @@ fn note_on_settings(names: &[String], whom: &str) -> Option<String> {
 /// Notes on stderr, apart from the results on stdout.
 fn print_notes(notes: &[String], quiet: bool) {
     if !quiet {
-        notes.iter().for_each(|note| progress::print_line(&format!("note: {note}{}", options_of(note))));
+        notes.iter().for_each(|note| progress::print_line(&format!("note: {}{}", brief(note, 1600), options_of(note))));
     }
 }
 

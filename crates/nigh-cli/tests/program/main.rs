@@ -15,6 +15,7 @@ mod diagnose;
 mod hostile_names;
 mod input_formats;
 mod label_sets;
+mod limits;
 mod memory;
 mod model_folder;
 mod models;

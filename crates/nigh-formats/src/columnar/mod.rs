@@ -84,6 +84,14 @@ impl Columnar {
         &self.names
     }
 
+    /// How many rows it announces; Arrow does not say so beforehand.
+    pub fn num_rows(&self) -> Option<u64> {
+        match &self.content {
+            ColumnarContent::Parquet(footer) => Some(footer.num_rows()),
+            ColumnarContent::Arrow(_) => None,
+        }
+    }
+
     /// The rows of these columns, in batches. After an error there are no more.
     ///
     /// # Panics

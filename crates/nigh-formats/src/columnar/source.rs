@@ -1,7 +1,7 @@
 //! The bytes of a file, by place, and how much memory may be made of them.
 
-use crate::Parsed;
 use crate::files::{self, ReadSeek};
+use crate::{Parsed, memory};
 use std::io::{Read, Seek, SeekFrom};
 
 /// A file and its length, with which every claim is compared.
@@ -26,7 +26,8 @@ impl SeekSource {
         if end.is_none() {
             return Err(format!("{what}: {count} bytes from byte {start} on, but the file ends at {}", self.length));
         }
-        let mut bytes = Vec::with_capacity(count as usize);
+        let bytes = memory::vector(count as usize, || format!("{what} of {count} bytes"));
+        let mut bytes = bytes.map_err(|problem| problem.to_string())?;
         let read = self.input.seek(SeekFrom::Start(start));
         let read = read.and_then(|_| self.input.by_ref().take(count).read_to_end(&mut bytes));
         match read {

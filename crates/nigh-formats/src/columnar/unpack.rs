@@ -1,6 +1,6 @@
 //! Decompression into exactly the announced size.
 
-use crate::Parsed;
+use crate::{Parsed, memory};
 use std::io::Read;
 
 /// A compression format.
@@ -33,7 +33,8 @@ pub(super) fn unpack(codec: Codec, packed: Vec<u8>, size: u64) -> Parsed<Vec<u8>
         return Ok(Vec::new());
     }
     let wrong = |error: &dyn std::fmt::Display| format!("can't be unpacked as {codec:?}: {error}");
-    let mut bytes = vec![0; size as usize];
+    let bytes = memory::filled(size as usize, 0u8, || format!("{size} unpacked bytes"));
+    let mut bytes = bytes.map_err(|problem| problem.to_string())?;
     let got = match codec {
         Codec::None => unreachable!("returned above"),
         Codec::Snappy => snap::raw::Decoder::new().decompress(&packed, &mut bytes).map_err(|e| wrong(&e))?,

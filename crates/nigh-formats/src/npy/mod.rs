@@ -15,6 +15,7 @@ use self::header::{EntryKind, NpyHeader};
 use crate::Texts;
 use crate::error::{Error, Result};
 use crate::files::{self, ReadSeek};
+use crate::memory;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use zip::ZipArchive;
@@ -161,7 +162,8 @@ impl NpyArray {
                 origin.error(format!("ends within its {what}, which should be {count} bytes and is {there}"))
             };
             left = left.checked_sub(count).ok_or_else(|| short(left))?;
-            let mut bytes = Vec::with_capacity(count.min(present) as usize);
+            let room = memory::vector(count.min(present) as usize, || format!("its {what} of {count} bytes"));
+            let mut bytes = room.map_err(|problem| origin.error(problem.to_string()))?;
             let got = source.by_ref().take(count).read_to_end(&mut bytes);
             let got = got.map_err(|error| origin.error(format!("can't be read: {error}")))?;
             if (got as u64) < count { Err(short(got as u64)) } else { Ok(bytes) }
@@ -192,15 +194,15 @@ impl NpyArray {
             values.into_iter().map(whole).collect()
         };
         Ok(match self.kind {
-            EntryKind::Bool => self.decode(|[byte]: [u8; 1]| i64::from(byte != 0)),
-            EntryKind::Int(1) => self.decode(|item| i8::from_le_bytes(item).into()),
-            EntryKind::Int(2) => self.decode(|item| i16::from_le_bytes(item).into()),
-            EntryKind::Int(4) => self.decode(|item| i32::from_le_bytes(item).into()),
-            EntryKind::Int(_) => self.decode(i64::from_le_bytes),
-            EntryKind::Uint(1) => self.decode(|item| u8::from_le_bytes(item).into()),
-            EntryKind::Uint(2) => self.decode(|item| u16::from_le_bytes(item).into()),
-            EntryKind::Uint(4) => self.decode(|item| u32::from_le_bytes(item).into()),
-            EntryKind::Uint(_) => unsigned(self.decode(u64::from_le_bytes))?,
+            EntryKind::Bool => self.decode(|[byte]: [u8; 1]| i64::from(byte != 0))?,
+            EntryKind::Int(1) => self.decode(|item| i8::from_le_bytes(item).into())?,
+            EntryKind::Int(2) => self.decode(|item| i16::from_le_bytes(item).into())?,
+            EntryKind::Int(4) => self.decode(|item| i32::from_le_bytes(item).into())?,
+            EntryKind::Int(_) => self.decode(i64::from_le_bytes)?,
+            EntryKind::Uint(1) => self.decode(|item| u8::from_le_bytes(item).into())?,
+            EntryKind::Uint(2) => self.decode(|item| u16::from_le_bytes(item).into())?,
+            EntryKind::Uint(4) => self.decode(|item| u32::from_le_bytes(item).into())?,
+            EntryKind::Uint(_) => unsigned(self.decode(u64::from_le_bytes)?)?,
             EntryKind::Float(size) => {
                 return Err(self.error(format!("holds {}-bit floats where whole numbers are expected", 8 * size)));
             }
@@ -213,17 +215,26 @@ impl NpyArray {
     /// Every entry as a number, rounded to 32 bits, the last side running fastest. Infinities and NaN pass.
     pub fn floats(&self) -> Result<Vec<f32>> {
         Ok(match self.kind {
-            EntryKind::Float(2) => self.decode(|item| half(u16::from_le_bytes(item))),
-            EntryKind::Float(4) => self.decode(f32::from_le_bytes),
-            EntryKind::Float(_) => self.decode(|item| f64::from_le_bytes(item) as f32),
-            EntryKind::Uint(8) => self.decode(|item| u64::from_le_bytes(item) as f32),
-            _ => self.integers()?.into_iter().map(|value| value as f32).collect(),
+            EntryKind::Float(2) => self.decode(|item| half(u16::from_le_bytes(item)))?,
+            EntryKind::Float(4) => self.decode(f32::from_le_bytes)?,
+            EntryKind::Float(_) => self.decode(|item| f64::from_le_bytes(item) as f32)?,
+            EntryKind::Uint(8) => self.decode(|item| u64::from_le_bytes(item) as f32)?,
+            _ => {
+                let integers = self.integers()?;
+                let mut values = self.room(integers.len())?;
+                values.extend(integers.into_iter().map(|value| value as f32));
+                values
+            }
         })
     }
 
     /// Every entry as text; integers are printed.
     pub fn texts(&self) -> Result<Texts> {
         let mut texts = Texts::default();
+        // A text of each, and where it ends; twice while it grows.
+        let count = self.shape.iter().fold(1u64, |count, &side| count.saturating_mul(side as u64));
+        let bytes = count.saturating_mul(16).saturating_add(2 * self.bytes.len() as u64);
+        memory::check(bytes, || self.in_words()).map_err(|problem| self.error(problem.to_string()))?;
         match self.kind {
             EntryKind::Bytes(size) => {
                 for item in self.bytes.chunks_exact(size) {
@@ -252,23 +263,34 @@ impl NpyArray {
         self.origin.error(problem)
     }
 
-    fn decode<const SIZE: usize, T: Copy>(&self, value: impl Fn([u8; SIZE]) -> T) -> Vec<T> {
+    /// An empty vector for so many of its entries. A small archive may hold billions of zeros.
+    fn room<T>(&self, count: usize) -> Result<Vec<T>> {
+        memory::vector(count, || self.in_words()).map_err(|problem| self.error(problem.to_string()))
+    }
+
+    fn in_words(&self) -> String {
+        let sides: Vec<String> = self.shape.iter().map(usize::to_string).collect();
+        format!("an array of {} entries", sides.join(" × "))
+    }
+
+    fn decode<const SIZE: usize, T: Copy>(&self, value: impl Fn([u8; SIZE]) -> T) -> Result<Vec<T>> {
         let items = self.bytes.as_chunks::<SIZE>().0.iter();
         let reversed = |mut item: [u8; SIZE]| {
             item.reverse();
             item
         };
-        let values: Vec<T> = match self.big_endian {
-            false => items.map(|&item| value(item)).collect(),
-            true => items.map(|&item| value(reversed(item))).collect(),
-        };
+        let mut values = self.room(items.len())?;
+        match self.big_endian {
+            false => values.extend(items.map(|&item| value(item))),
+            true => values.extend(items.map(|&item| value(reversed(item)))),
+        }
         // Without entries the sides may still be long.
         if !self.fortran_order || self.shape.len() < 2 || values.is_empty() {
-            return values;
+            return Ok(values);
         }
-        let mut ordered = Vec::with_capacity(values.len());
+        let mut ordered = self.room(values.len())?;
         last_side_fastest(&values, &self.shape, 0, 1, &mut ordered);
-        ordered
+        Ok(ordered)
     }
 }
 

@@ -118,10 +118,8 @@ impl TextTable {
         TextTable::in_memory(name, compressed::from_bytes(name, bytes)?)
     }
 
-    fn in_memory(name: &Path, mut source: impl Read) -> Result<TextTable> {
-        let mut content = Vec::new();
-        source.read_to_end(&mut content).map_err(Error::io(name))?;
-        TextTable::new(name, Some(content.into()))
+    fn in_memory(name: &Path, source: impl Read) -> Result<TextTable> {
+        TextTable::new(name, Some(files::bounded(name, source)?.into()))
     }
 
     fn new(path: &Path, memory: Option<Arc<[u8]>>) -> Result<TextTable> {

@@ -7,8 +7,23 @@ import warnings
 from collections.abc import Iterable
 
 
+LONGEST_MESSAGE = 1600
+
+
+def brief(message: str) -> str:
+    """The start and the end of a message that quotes something long."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    end = LONGEST_MESSAGE // 4
+    start = LONGEST_MESSAGE - end
+    return f"{message[:start]}[{len(message) - start - end} characters]{message[-end:]}"
+
+
 class NighError(Exception):
     """Every error of nigh."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(brief(given) if isinstance(given, str) else given for given in arguments))
 
 
 class InputError(NighError, ValueError):
@@ -29,7 +44,7 @@ class Note(UserWarning):
 def note(remarks: Iterable[str]) -> None:
     """Warns of each remark, at the line of the user's call."""
     for remark in remarks:
-        warnings.warn(remark, Note, stacklevel=_depth())
+        warnings.warn(brief(remark), Note, stacklevel=_depth())
 
 
 def _depth() -> int:

@@ -56,7 +56,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             if name not in names:
                 close = difflib.get_close_matches(name, names, 1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
+                raise TypeError(f"{type(self).__name__} has no parameter {_inputs.shown(name)}{hint}")
         for name in SETTINGS:
             setattr(self, name, settings.get(name))
         for name, value in given.items():

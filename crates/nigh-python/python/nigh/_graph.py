@@ -79,7 +79,7 @@ class Graph:
         unknown = next((option for option in columns if option not in FILE_OPTIONS), None)
         if unknown is not None or (columns and not _inputs.is_path(edges)):
             wrong = unknown or next(iter(columns))
-            raise TypeError(f"Graph has no argument {wrong!r} here; for files there are {', '.join(FILE_OPTIONS)}")
+            raise TypeError(f"Graph has no argument {_inputs.shown(wrong)} here; for files there are {', '.join(FILE_OPTIONS)}")
         if isinstance(edges, Graph):
             raise InputError("this is a graph already")
         if _inputs.is_path(edges):

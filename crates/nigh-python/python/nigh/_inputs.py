@@ -5,6 +5,7 @@ No library is imported here but NumPy: others are recognised by what their objec
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
@@ -24,7 +25,18 @@ LABEL_WORDS = ("label", "labels", "class", "category", "y", "group", "target")
 
 def shown(value: Any) -> str:
     """A value for a message, not longer than a line."""
-    text = repr(value)
+    if isinstance(value, (str, bytes)):
+        # Of a long one no copy is made.
+        value = value[:100]
+    try:
+        return shown_text(repr(value))
+    except ValueError:
+        # Python writes no integer of thousands of digits.
+        return f"a value of the type {type(value).__name__}"
+
+
+def shown_text(value: Any) -> str:
+    text = str(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -33,7 +45,7 @@ def count(value: Any, name: str) -> int:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
         raise TypeError(f"`{name}` is {shown(value)}; expected a whole number")
     if not 0 <= value < 2**63:
-        raise InputError(f"`{name}` is {value}, but expected a whole number from 0 to 2^63")
+        raise InputError(f"`{name}` is {shown(value)}, but expected a whole number from 0 to 2^63")
     return int(value)
 
 
@@ -194,6 +206,10 @@ def numbers(values: Any, what: str) -> np.ndarray[Any, Any]:
             raise InputError(f"{what} are of the type {array.dtype}; expected numbers") from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"{what} are of the type {array.dtype}; expected numbers")
+    if array.dtype != np.float32 or not array.flags.c_contiguous:
+        from ._nigh import check_memory
+
+        check_memory(4 * array.size, f"{what} of {' × '.join(map(str, array.shape))}")
     with np.errstate(over="ignore"):
         # What does not fit is infinite, and refused as such.
         return np.ascontiguousarray(array, dtype=np.float32)
@@ -232,6 +248,120 @@ class Columns:
 def is_table(value: Any) -> bool:
     # Columns of pandas, polars and pyarrow are streams, too; they have `to_numpy`.
     return is_frame(value) or (hasattr(value, "__arrow_c_stream__") and not hasattr(value, "to_numpy"))
+
+
+# Sparse matrices ------------------------------------------------------------------------------------------------------
+#
+# SciPy does not check the arrays of a matrix before its routines in C read them, so that is done here first.
+
+Vector = np.ndarray[Any, Any]
+
+
+def first(wrong: Vector) -> int | None:
+    """The first place that is true."""
+    return int(wrong.argmax()) if wrong.size and wrong.any() else None
+
+
+def sides(matrix: Any, what: str) -> tuple[int, int]:
+    """Rows and columns."""
+    try:
+        rows, cols = (operator.index(side) for side in matrix.shape)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} have the shape {shown(matrix.shape)}; expected a matrix of rows and columns") from None
+    if not (0 <= rows < 2**63 and 0 <= cols < 2**63):
+        raise InputError(f"{what} have the shape {shown((rows, cols))}; sides are from 0 to 2^63")
+    return rows, cols
+
+
+def entries(matrix: Any, what: str) -> tuple[Vector, Vector, Vector]:
+    """Row, column and value of each entry of a sparse matrix, in its order."""
+    rows, cols = sides(matrix, what)
+    kind = getattr(matrix, "format", None)
+    if kind in ("csr", "csc"):
+        lines, others = (rows, cols) if kind == "csr" else (cols, rows)
+        names = ("row", "column") if kind == "csr" else ("column", "row")
+        starts = whole_numbers(matrix.indptr, f"{what}: indptr")
+        index = whole_numbers(matrix.indices, f"{what}: indices")
+        values = entry_values(matrix, index, what)
+        if len(starts) != lines + 1:
+            raise InputError(f"{what}: indptr has {len(starts)} numbers; expected {lines + 1} for {lines} {names[0]}s")
+        if starts[0] != 0:
+            raise InputError(f"{what}, {names[0]} 0: indptr starts with {starts[0]}; expected 0")
+        at = first(starts[1:] < starts[:-1])
+        if at is not None:
+            raise InputError(f"{what}, {names[0]} {at}: indptr falls from {starts[at]} to {starts[at + 1]}")
+        if starts[-1] > len(index):
+            at = first(starts[1:] > len(index)) or 0
+            raise InputError(f"{what}, {names[0]} {at}: indptr is {starts[at + 1]}, but there are {len(index)} entries")
+        if starts[-1] < len(index):
+            raise InputError(f"{what}, {names[0]} {lines - 1}: indptr ends with {starts[-1]} before {len(index)} entries")
+        line = np.repeat(np.arange(lines, dtype=np.int64), np.diff(starts))
+        inside(index, others, line, names, what)
+        return (line, index, values) if kind == "csr" else (index, line, values)
+    other = matrix if kind == "coo" else converted(matrix, what)
+    row, col = whole_numbers(other.row, f"{what}: row"), whole_numbers(other.col, f"{what}: col")
+    values = entry_values(other, row, what)
+    if len(row) != len(col):
+        raise InputError(f"{what} have {len(row)} row numbers for {len(col)} column numbers")
+    inside(row, rows, np.arange(len(row)), ("entry", "row"), what)
+    inside(col, cols, row, ("row", "column"), what)
+    return row, col, values
+
+
+def converted(matrix: Any, what: str) -> Any:
+    try:
+        return matrix.tocoo()
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
+        raise InputError(f"{what} are no sparse matrix: {shown_text(error)}") from None
+
+
+def whole_numbers(values: Any, what: str) -> Vector:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InputError(f"{what} has the shape {array.shape} and the type {array.dtype}; expected a list of whole numbers")
+    return integers(array, what)
+
+
+def entry_values(matrix: Any, index: Vector, what: str) -> Vector:
+    values = np.asarray(matrix.data)
+    if values.ndim != 1 or len(values) != len(index):
+        raise InputError(f"{what} have values of the shape {values.shape} for {len(index)} entries")
+    if values.dtype.kind not in "biuf":
+        raise InputError(f"{what} are of the type {values.dtype}; expected numbers")
+    return values
+
+
+def inside(index: Vector, limit: int, line: Vector, names: tuple[str, str], what: str) -> None:
+    bad = first((index < 0) | (index >= limit))
+    if bad is not None:
+        problem = f"{names[1]} {index[bad]} is out of range; there are {limit} {names[1]}s"
+        raise InputError(f"{what}, {names[0]} {line[bad]}: {problem}")
+
+
+def compressed(matrix: Any, what: str) -> tuple[Vector, Vector, Vector, int]:
+    """Starts of rows, columns, values and number of columns, with columns that ascend in every row. Entries of one place add up."""
+    from ._nigh import check_memory
+
+    (rows, cols), (row, col, values) = sides(matrix, what), entries(matrix, what)
+    check_memory(16 * rows + 32 * len(row), f"{what} of {rows} × {cols} with {len(row)} entries")
+    ascends = (row[1:] > row[:-1]) | ((row[1:] == row[:-1]) & (col[1:] > col[:-1]))
+    if not ascends.all():
+        order = np.lexsort((col, row))
+        row, col, values = row[order], col[order], values[order]
+        is_first = np.ones(len(row), dtype=bool)
+        is_first[1:] = (row[1:] != row[:-1]) | (col[1:] != col[:-1])
+        if not is_first.all():
+            places = np.flatnonzero(is_first)
+            row, col, values = row[places], col[places], np.add.reduceat(values, places)
+    with np.errstate(over="ignore"):
+        # What does not fit is infinite, and refused as such.
+        values = np.ascontiguousarray(values, dtype=np.float32)
+    bad = first(~np.isfinite(values))
+    if bad is not None:
+        raise InputError(f"{what}, row {row[bad]}, column {col[bad]}: {values[bad]} is not a finite number")
+    starts = np.zeros(rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row, minlength=rows), out=starts[1:])
+    return starts, np.ascontiguousarray(col), values, cols
 
 
 # Edges ----------------------------------------------------------------------------------------------------------------
@@ -304,18 +434,20 @@ def weights(weight: Any, known: Mapping[str, Any]) -> dict[str, Any]:
 
 def adjacency(matrix: Any, weight: Any) -> dict[str, Any]:
     """A sparse matrix; entries other than one are weights, unless there are to be none."""
-    entries = matrix.tocoo()
-    rows, cols = entries.shape
+    rows, cols = sides(matrix, "edges")
     if rows != cols:
         raise InputError(f"edges are a matrix of {rows} × {cols}; the adjacency matrix of a graph is square")
     if isinstance(weight, str):
         raise InputError("the entries of a matrix are the weights; `weight=False` leaves them out")
-    row, col, data = entries.row, entries.col, np.asarray(entries.data)
+    row, col, data = entries(matrix, "edges")
     there = data != 0
     if not there.all():
         row, col, data = row[there], col[there], data[there]
     columns = {"source": ids(row, "edges"), "target": ids(col, "edges"), "num_nodes": rows}
     if weight is None and data.size and (data != 1).any():
+        bad = first(~(np.isfinite(data) & (data > 0)))
+        if bad is not None:
+            raise InputError(f"edges, row {row[bad]}, column {col[bad]}: weight {data[bad]} is not a positive number")
         weight = data
     return {**columns, **weights(weight, {})}
 
@@ -415,7 +547,7 @@ def features(value: Any, attributes: Mapping[Any, Mapping[str, Any]] | None) -> 
     if isinstance(value, Mapping):
         return {"features": matrix(list(value.values())), "feature_ids": ids(list(value), "features")}
     if is_sparse(value):
-        return {"features": compressed(value)}
+        return {"features": compressed(value, "features")}
     if is_table(value):
         return feature_frame(value)
     return {"features": matrix(value)}
@@ -463,15 +595,6 @@ def matrix(value: Any) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(array)
 
 
-def compressed(value: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any], int]:
-    rows = value.tocsr()
-    rows.sum_duplicates()
-    data = np.ascontiguousarray(rows.data, dtype=np.float32)
-    if not np.isfinite(data).all():
-        raise InputError("features hold a value that is not a finite number")
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), data, int(rows.shape[1])
-
-
 def labels(value: Any, attributes: Mapping[Any, Mapping[str, Any]] | None) -> dict[str, Any]:
     """Labels of nodes: one each, or several in lists or in columns of 0 and 1."""
     if isinstance(value, str):
@@ -484,7 +607,7 @@ def labels(value: Any, attributes: Mapping[Any, Mapping[str, Any]] | None) -> di
     if isinstance(value, Mapping):
         return {**named(list(value.values())), "label_ids": ids(list(value), "labels")}
     if is_sparse(value):
-        return indicators(np.asarray(value.todense()))
+        return sparse_indicators(value)
     if is_table(value):
         return label_frame(value)
     found = named(value)
@@ -557,4 +680,18 @@ def indicators(array: np.ndarray[Any, Any]) -> dict[str, Any]:
         raise InputError(f"labels: {place}; expected 0 or 1, with a column per class")
     rows, classes = np.nonzero(array)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(array)))])
+    return {"labels": [str(number) for number in classes.tolist()], "label_starts": starts.tolist()}
+
+
+def sparse_indicators(matrix: Any) -> dict[str, Any]:
+    """As `indicators`, of a sparse matrix, whose zeros are never written out."""
+    starts, classes, values, _ = compressed(matrix, "labels")
+    if (values == 0).any():
+        row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[values != 0]
+        classes, values = classes[values != 0], values[values != 0]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(starts) - 1))])
+    bad = first(values != 1)
+    if bad is not None:
+        row = int(np.searchsorted(starts, bad, side="right")) - 1
+        raise InputError(f"labels: row {row}, column {classes[bad]} is {values[bad]}; expected 0 or 1, with a column per class")
     return {"labels": [str(number) for number in classes.tolist()], "label_starts": starts.tolist()}

@@ -24,6 +24,7 @@ __all__ = [
     "UnreadColumn",
     "__version__",
     "certify",
+    "check_memory",
     "compare",
     "datasets",
     "drawn_signal",
@@ -147,6 +148,7 @@ def train(
     threads: int | None,
     memory: str | None = None,
 ) -> tuple[Model, list[str]]: ...
+def check_memory(bytes: int, what: str) -> None: ...
 def estimate(
     graph: Graph | None,
     name: str | None,

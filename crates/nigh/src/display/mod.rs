@@ -3,7 +3,7 @@
 mod aligned_table;
 
 pub use aligned_table::AlignedTable;
-
+pub use nigh_formats::memory::byte_size;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -64,17 +64,6 @@ pub fn pluralize(count: usize, what: &str) -> String {
     }
 }
 
-/// `999 B`, `1.5 kB`, `199 kB`, `12.8 MB`.
-pub fn byte_size(bytes: u64) -> String {
-    if bytes < 1000 {
-        return format!("{bytes} B");
-    }
-    // 999.9 would be shown as 1000.
-    let step = (1..4).find(|&step| (bytes as f64) < 999.5 * 1e3f64.powi(step)).unwrap_or(4);
-    let (value, unit) = (bytes as f64 / 1e3f64.powi(step), ["", "kB", "MB", "GB", "TB"][step as usize]);
-    if value < 99.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
-}
-
 /// `48 s`, `3 min 20 s`, `1 h 12 min`.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64().round() as u64;
@@ -126,13 +115,5 @@ mod tests {
         let name = "<img src=x> [a](b) `c` **d** | e_f\n# g";
         assert_eq!(markdown(name), "\\<img src=x\\> \\[a\\](b) \\`c\\` \\*\\*d\\*\\* \\| e\\_f\\\\n# g");
         assert_eq!(markdown("edges.txt"), "edges.txt");
-    }
-
-    #[test]
-    fn sizes_have_three_digits() {
-        let sizes = [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (199_235, "199 kB"), (12_835_626, "12.8 MB")];
-        sizes.iter().for_each(|&(bytes, text)| assert_eq!(byte_size(bytes), text));
-        let edges = [(99_960, "100 kB"), (999_700, "1.0 MB"), (8 << 30, "8.6 GB"), (3 << 40, "3.3 TB")];
-        edges.iter().for_each(|&(bytes, text)| assert_eq!(byte_size(bytes), text));
     }
 }

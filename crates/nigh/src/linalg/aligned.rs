@@ -1,5 +1,6 @@
-//! Memory for large buffers: aligned to cache lines, on large pages.
+//! Memory for large buffers: aligned to cache lines, on large pages. Where too little is left, the work stops with an error.
 
+use nigh_formats::memory;
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 
@@ -41,7 +42,12 @@ impl<T: Copy + Default> AlignedVec<T> {
 
     /// The first `len` entries of an iterator, which has at least as many.
     pub fn collect(len: usize, from: impl Iterator<Item = T>) -> AlignedVec<T> {
-        let mut entries = Vec::with_capacity(len + AlignedVec::<T>::LINE);
+        AlignedVec::collect_as(|| format!("a buffer of {len} numbers"), len, from)
+    }
+
+    /// As `collect`, of something that is `what`.
+    pub fn collect_as(what: impl FnOnce() -> String, len: usize, from: impl Iterator<Item = T>) -> AlignedVec<T> {
+        let mut entries = memory::or_stop(memory::vector(len.saturating_add(AlignedVec::<T>::LINE), what));
         prefer_large_pages(entries.spare_capacity_mut());
         let skipped = skipped(&entries);
         entries.resize(skipped, T::default());
@@ -52,9 +58,14 @@ impl<T: Copy + Default> AlignedVec<T> {
 
     /// Changes the length and keeps the storage if it is large enough. The contents are unspecified until they are written.
     pub fn reshape(&mut self, len: usize) {
-        if self.skipped + len > self.entries.capacity() {
+        self.reshape_as(|| format!("a buffer of {len} numbers"), len);
+    }
+
+    /// As `reshape`, of something that is `what`.
+    pub fn reshape_as(&mut self, what: impl FnOnce() -> String, len: usize) {
+        if len > self.entries.capacity() - self.skipped {
             *self = AlignedVec::default();
-            *self = AlignedVec::zeros(len);
+            *self = AlignedVec::collect_as(what, len, std::iter::repeat_n(T::default(), len));
         }
         self.entries.resize(self.skipped + len, T::default());
     }

@@ -12,14 +12,20 @@ pub struct Matrix {
 }
 
 impl Matrix {
+    /// The first `rows × cols` of these numbers, row by row. A shape that does not fit into memory stops the work.
+    fn collect(rows: usize, cols: usize, entries: impl Iterator<Item = f32>) -> Matrix {
+        let len = rows.saturating_mul(cols);
+        Matrix { rows, cols, data: AlignedVec::collect_as(|| shape_in_words(rows, cols), len, entries) }
+    }
+
     /// All zero.
     pub fn zeros(rows: usize, cols: usize) -> Matrix {
-        Matrix { rows, cols, data: AlignedVec::zeros(rows * cols) }
+        Matrix::collect(rows, cols, std::iter::repeat(0.0))
     }
 
     /// All one: the constant feature of a graph without features.
     pub fn ones(rows: usize, cols: usize) -> Matrix {
-        Matrix { rows, cols, data: AlignedVec::collect(rows * cols, std::iter::repeat(1.0)) }
+        Matrix::collect(rows, cols, std::iter::repeat(1.0))
     }
 
     /// `I`.
@@ -29,16 +35,14 @@ impl Matrix {
 
     /// Entry by entry.
     pub fn from_fn(rows: usize, cols: usize, mut entry: impl FnMut(usize, usize) -> f32) -> Matrix {
-        let data = AlignedVec::collect(rows * cols, (0..rows * cols).map(|at| entry(at / cols, at % cols)));
-        Matrix { rows, cols, data }
+        Matrix::collect(rows, cols, (0..rows.saturating_mul(cols)).map(|at| entry(at / cols, at % cols)))
     }
 
     /// Row by row; all rows have the same length.
     pub fn from_rows<R: AsRef<[f32]>>(rows: &[R]) -> Matrix {
         let cols = rows.first().map_or(0, |row| row.as_ref().len());
         assert!(rows.iter().all(|row| row.as_ref().len() == cols), "rows of different length");
-        let data = AlignedVec::collect(rows.len() * cols, rows.iter().flat_map(|row| row.as_ref()).copied());
-        Matrix { rows: rows.len(), cols, data }
+        Matrix::collect(rows.len(), cols, rows.iter().flat_map(|row| row.as_ref()).copied())
     }
 
     /// From row-major storage.
@@ -91,7 +95,7 @@ impl Matrix {
     pub fn reshape(&mut self, rows: usize, cols: usize) {
         self.rows = rows;
         self.cols = cols;
-        self.data.reshape(rows * cols);
+        self.data.reshape_as(|| shape_in_words(rows, cols), rows.saturating_mul(cols));
     }
 
     /// Copies shape and contents of another matrix, into the same storage.
@@ -125,8 +129,10 @@ impl Matrix {
 
     /// `P X`: row `i` of the result is row `order[i]` of this matrix.
     pub fn permute_rows(&self, order: &[u32]) -> Matrix {
-        let rows = order.iter().flat_map(|&row| self.row(row as usize)).copied();
-        let data = AlignedVec::collect(order.len() * self.cols, rows);
-        Matrix { rows: order.len(), cols: self.cols, data }
+        Matrix::collect(order.len(), self.cols, order.iter().flat_map(|&row| self.row(row as usize)).copied())
     }
+}
+
+fn shape_in_words(rows: usize, cols: usize) -> String {
+    format!("a matrix of {rows} × {cols} numbers")
 }

@@ -2,6 +2,7 @@
 
 use super::{Matrix, for_row_blocks};
 use crate::error::{Error, Result};
+use nigh_formats::memory;
 use std::ops::Range;
 
 /// A sparse matrix, by rows and by columns: a product reads the rows, its gradient the columns, and neither scatters.
@@ -38,13 +39,9 @@ impl SparseMatrix {
         (&self.by_row.offsets, &self.by_row.indices, &self.by_row.values)
     }
 
-    /// A matrix from what `parts` returns; invalid arrays are an error.
-    pub(crate) fn from_parts(
-        offsets: Vec<usize>,
-        indices: Vec<u32>,
-        values: Vec<f32>,
-        cols: usize,
-    ) -> Result<SparseMatrix> {
+    /// A matrix from offsets of rows, columns and values: the arrays of compressed rows, with ascending columns in each. Invalid arrays
+    /// are an error.
+    pub fn from_parts(offsets: Vec<usize>, indices: Vec<u32>, values: Vec<f32>, cols: usize) -> Result<SparseMatrix> {
         let by_row = Compressed { offsets, indices, values };
         let (offsets, entries) = (&by_row.offsets, by_row.indices.len());
         let fits = offsets.first() == Some(&0)
@@ -110,11 +107,18 @@ impl SparseMatrix {
 
 impl Compressed {
     fn transposed(&self, cols: usize) -> Compressed {
-        let mut offsets = vec![0usize; cols + 1];
+        let rows = self.offsets.len() - 1;
+        let what = || format!("a sparse matrix of {rows} × {cols}");
+        // Offsets, where the next entry of each column goes, and the entries.
+        let bytes = (cols as u64).saturating_mul(16).saturating_add(8 * self.indices.len() as u64);
+        memory::or_stop(memory::check(bytes, what));
+        let mut offsets = memory::or_stop(memory::filled(cols.saturating_add(1), 0usize, what));
         self.indices.iter().for_each(|&column| offsets[column as usize + 1] += 1);
         (0..cols).for_each(|column| offsets[column + 1] += offsets[column]);
-        let mut next = offsets.clone();
-        let (mut indices, mut values) = (vec![0; self.indices.len()], vec![0.0; self.indices.len()]);
+        let mut next = memory::or_stop(memory::vector(offsets.len(), what));
+        next.extend_from_slice(&offsets);
+        let mut indices = memory::or_stop(memory::filled(self.indices.len(), 0u32, what));
+        let mut values = memory::or_stop(memory::filled(self.indices.len(), 0f32, what));
         for row in 0..self.offsets.len() - 1 {
             for at in self.offsets[row]..self.offsets[row + 1] {
                 let slot = &mut next[self.indices[at] as usize];

@@ -274,28 +274,14 @@ impl Model {
         seeds: Seeds,
         most: usize,
     ) -> Result<Option<Model>> {
-        if shape.num_classes().is_some() && !architecture.can_classify() {
-            return Err(Error::CannotClassify);
-        }
-        let mut weights = Weights::with_room(seeds, most);
-        let mut access = WeightAccess::Declare(&mut weights);
-        let view = View::empty(shape.num_features);
-        let recording = record(&architecture, &shape, seeds, access.reborrow(), &view, Ask::Everything);
-        let width = recording.output.width();
-        if shape.num_classes().is_some() && architecture.head == Head::Gated {
-            access.frozen(gate::GATE, [1, architecture.branches.len()]);
-        }
-        if let Answer::Scores(scoring) = shape.answer {
-            scoring.record(&mut access, width, num_pair_scalars(&architecture, &shape));
-        }
-        let num_scalars = num_pair_scalars(&architecture, &shape);
-        pair_scalars::declare(num_scalars, &mut access);
-        if architecture.projects_features() {
-            projection::declare(shape.num_features, &mut access);
-        }
-        vectors::declare(&architecture.pair_sources, &mut access);
+        let (weights, width) = declared(&architecture, &shape, seeds, most)?;
         let fits = weights.fits();
         Ok(fits.then_some(Model { architecture, shape, seeds, representation_width: width, weights }))
+    }
+
+    /// How many numbers a model has, for which no memory is allocated.
+    pub(crate) fn num_numbers(architecture: &Architecture, shape: &Shape) -> Result<usize> {
+        Ok(declared(architecture, shape, Seeds::new(0), 0)?.0.num_declared())
     }
 
     /// The numbers behind the model.
@@ -452,6 +438,31 @@ impl Model {
         recording.evaluate_all(self, draw);
         recording.into_representation(self)
     }
+}
+
+/// The weights of a model, with memory for at most so many numbers, and the width of its representations.
+fn declared(architecture: &Architecture, shape: &Shape, seeds: Seeds, most: usize) -> Result<(Weights, usize)> {
+    if shape.num_classes().is_some() && !architecture.can_classify() {
+        return Err(Error::CannotClassify);
+    }
+    let mut weights = Weights::with_room(seeds, most);
+    let mut access = WeightAccess::Declare(&mut weights);
+    let view = View::empty(shape.num_features);
+    let recording = record(architecture, shape, seeds, access.reborrow(), &view, Ask::Everything);
+    let width = recording.output.width();
+    if shape.num_classes().is_some() && architecture.head == Head::Gated {
+        access.frozen(gate::GATE, [1, architecture.branches.len()]);
+    }
+    if let Answer::Scores(scoring) = shape.answer {
+        scoring.record(&mut access, width, num_pair_scalars(architecture, shape));
+    }
+    let num_scalars = num_pair_scalars(architecture, shape);
+    pair_scalars::declare(num_scalars, &mut access);
+    if architecture.projects_features() {
+        projection::declare(shape.num_features, &mut access);
+    }
+    vectors::declare(&architecture.pair_sources, &mut access);
+    Ok((weights, width))
 }
 
 /// What a recording answers.

@@ -6,6 +6,7 @@ use crate::dataset::{GraphStore, Ids, read_ids, write_ids};
 use crate::error::{Error, Result};
 use crate::graph::{Edges, Graph, OperatorRows, build_rows, symmetric_scale};
 use nigh_formats::Texts;
+use nigh_formats::open_regular;
 use nigh_formats::sections::{Mapped, Plain, SectionWriter, Sections, bytes_of, bytes_of_mut};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -43,8 +44,8 @@ impl Entries {
     }
 
     fn read(path: &Path) -> Result<Entries> {
-        let length = path.metadata().map_err(Error::io(path))?.len();
-        let mut file = File::open(path).map_err(Error::io(path))?;
+        let mut file = open_regular(path)?;
+        let length = file.metadata().map_err(Error::io(path))?.len();
         let mut counts = [0u64; 2];
         file.read_exact(bytes_of_mut(&mut counts)).map_err(Error::io(path))?;
         let [count, weights] = counts;

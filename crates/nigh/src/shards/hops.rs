@@ -11,6 +11,7 @@ use crate::linalg::half::{Half, Storage};
 use crate::panels::{PanelSource, Propagation};
 use crate::threads;
 use nigh_formats::npy;
+use nigh_formats::open_regular;
 use nigh_formats::sections::{bytes_of, bytes_of_mut};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -188,8 +189,8 @@ fn read_panel<S: PanelEntry>(files: &[PathBuf], len: usize) -> Result<AlignedVec
         let path = files.last().map_or(Path::new("hop"), PathBuf::as_path);
         return Err(Error::file(path, format!("{} numbers are missing of {len}", rest.len())));
     }
-    places.into_par_iter().try_for_each(|(path, place)| {
-        File::open(path).and_then(|mut file| file.read_exact(bytes_of_mut(place))).map_err(Error::io(path))
-    })?;
+    places
+        .into_par_iter()
+        .try_for_each(|(path, place)| open_regular(path)?.read_exact(bytes_of_mut(place)).map_err(Error::io(path)))?;
     Ok(panel)
 }

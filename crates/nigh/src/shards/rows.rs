@@ -104,7 +104,7 @@ fn names_of(path: &Path, rows: Range<usize>) -> Result<Ids> {
 
 /// Reads a model from one file.
 pub(super) fn read_model(path: &Path) -> Result<Trained> {
-    Trained::from_bytes(&std::fs::read(path).map_err(Error::io(path))?)
+    Trained::from_bytes(&nigh_formats::read_regular(path, u64::MAX)?)
 }
 
 /// Checks that a model knows some nodes in the order in which a graph has them.

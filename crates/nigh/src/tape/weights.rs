@@ -38,7 +38,7 @@ impl Init {
 
     /// `±sqrt(6 / (fan_in + fan_out))` (Glorot and Bengio), as in convolutions.
     pub fn glorot([fan_in, fan_out]: [usize; 2]) -> Init {
-        Init::Uniform { bound: (6.0 / (fan_in + fan_out) as f32).sqrt() }
+        Init::Uniform { bound: (6.0 / fan_in.saturating_add(fan_out) as f32).sqrt() }
     }
 
     /// The same, larger by a factor.
@@ -103,6 +103,8 @@ pub struct Weights {
     is_zero: Vec<bool>,
     /// How many more numbers may be declared; `None` when there were too many.
     room: Option<usize>,
+    /// Numbers of all weights, also of those for which there was no room.
+    numbers: usize,
 }
 
 impl Weights {
@@ -114,7 +116,7 @@ impl Weights {
     /// As `new`, for at most this many numbers. Weights beyond are declared without rows, so that a model of any size can
     /// be refused; see `fits`.
     pub fn with_room(seeds: Seeds, room: usize) -> Weights {
-        Weights { seeds, entries: Vec::new(), scratch: Vec::new(), is_zero: Vec::new(), room: Some(room) }
+        Weights { seeds, entries: Vec::new(), scratch: Vec::new(), is_zero: Vec::new(), room: Some(room), numbers: 0 }
     }
 
     /// Whether there was room for all weights.
@@ -122,10 +124,16 @@ impl Weights {
         self.room.is_some()
     }
 
+    /// Numbers of all weights that were declared, whether there was room or not.
+    pub fn num_declared(&self) -> usize {
+        self.numbers
+    }
+
     /// A new weight. Its random start depends on its name and not on its place.
     pub fn declare_random(&mut self, name: &str, [rows, cols]: [usize; 2], init: Init) -> Var {
         self.room = self.room.and_then(|room| room.checked_sub(rows.checked_mul(cols)?));
         if !self.fits() {
+            self.numbers = self.numbers.saturating_add(rows.saturating_mul(cols));
             return self.declare(name, Matrix::zeros(0, cols));
         }
         let stream = self.seeds.stream(Purpose::Weights, &[seeds::named(name)]);
@@ -142,6 +150,7 @@ impl Weights {
     /// A new weight with a given value.
     pub fn declare(&mut self, name: &str, value: Matrix) -> Var {
         assert!(self.position(name).is_none(), "{name} is declared twice");
+        self.numbers = self.numbers.saturating_add(value.data().len());
         let gradient = Matrix::zeros(value.rows(), value.cols());
         self.scratch.push(gradient.clone());
         self.is_zero.push(true);
@@ -310,6 +319,7 @@ mod tests {
             weights.declare_random("a", [2, 4], Init::fan_in(4));
             weights.declare_random("b", shape, Init::Orthogonal { scale: 1.0 });
             assert_eq!((weights.fits(), weights.num_parameters()), (fits, if fits { 20 } else { 8 }), "{shape:?}");
+            assert_eq!(weights.num_declared(), shape[0].saturating_mul(shape[1]).saturating_add(8), "{shape:?}");
         }
     }
 

@@ -14,9 +14,9 @@ const PLAIN: u64 = 2;
 /// distances. Measured: 51.
 const GATED: u64 = 48;
 
-/// Refuses a dataset for which the scores of this many classes take more than the memory of the machine.
+/// Refuses a dataset for which the scores of this many classes take more memory than is left.
 pub(crate) fn check(dataset: &Dataset, classes: usize, task: Task, architecture: &Architecture) -> Result<()> {
-    match machine_memory().filter(|_| task == Task::NodeClassification) {
+    match nigh_formats::memory::left().filter(|_| task == Task::NodeClassification) {
         Some(available) => check_against(available, dataset, classes, architecture),
         None => Ok(()),
     }
@@ -31,21 +31,6 @@ fn check_against(available: u64, dataset: &Dataset, classes: usize, architecture
     }
     let plain = (architecture.head == Head::Gated).then(|| bytes(PLAIN)).filter(|plain| *plain <= available);
     Err(Error::TooManyClasses { dataset: dataset.name.clone(), nodes, classes, needed, available, plain })
-}
-
-/// The memory of this machine, or of the container that this process is in.
-fn machine_memory() -> Option<u64> {
-    #[cfg(unix)]
-    {
-        // SAFETY: sysconf takes no pointers.
-        let [pages, page] = [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
-        let physical = u64::try_from(pages).ok()?.checked_mul(u64::try_from(page).ok()?)?;
-        let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-        let container = container.and_then(|text| text.trim().parse::<u64>().ok());
-        Some(container.map_or(physical, |limit| limit.min(physical)))
-    }
-    #[cfg(not(unix))]
-    None
 }
 
 #[cfg(test)]
@@ -66,6 +51,5 @@ mod tests {
         assert!(!error.contains("smp-linear"), "that takes as much: {error}");
         let error = check(exact, "smp-gated").unwrap_err().to_string();
         assert!(error.contains("smp-linear, which takes 80.0 MB"), "{error}");
-        assert!(machine_memory().is_none_or(|bytes| bytes > 1 << 26));
     }
 }

@@ -210,7 +210,7 @@ impl Config {
     /// Reads a TOML file into a table, checked key by key and value by value. `others` are keys that mean something to
     /// the caller; they are left in the table.
     pub fn read_table(path: &Path, others: &[&str]) -> Result<toml::Table> {
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+        let text = nigh_formats::read_text(path)?;
         let problem = |error: toml::de::Error| match error.span() {
             Some(span) => {
                 let line = text[..span.start.min(text.len())].matches('\n').count();

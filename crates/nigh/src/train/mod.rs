@@ -7,6 +7,7 @@ mod checkpoint;
 pub(crate) mod class_memory;
 mod config;
 mod effect;
+pub(crate) mod model_memory;
 mod node_objective;
 mod objective;
 mod observer;

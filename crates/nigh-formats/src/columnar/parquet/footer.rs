@@ -85,6 +85,11 @@ impl Footer {
         Ok(footer)
     }
 
+    /// Rows of all groups.
+    pub fn num_rows(&self) -> u64 {
+        self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.rows))
+    }
+
     fn parse(bytes: &[u8]) -> Parsed<Footer> {
         let mut elements = Vec::new();
         let mut groups = Vec::new();

@@ -11,6 +11,11 @@ use self::footer::{Footer, Leaf, RowGroup, ValueKind};
 use self::page::{Page, PageKind, Pages};
 use super::source::{Budget, SeekSource};
 use super::{BATCH, Batch, ColumnValues, Parsed, missing, ragged, unsigned};
+use crate::memory;
+
+/// Values of a page, which are decoded at once. Writers end a page after a MiB or so, into which as many fit only where a value is
+/// repeated for a whole group of rows.
+const MOST_VALUES: u64 = 1 << 26;
 
 /// The work of looking at a page, in bytes.
 const PAGE_COST: u64 = 1 << 10;
@@ -166,9 +171,15 @@ impl ColumnReader {
             self.dictionary = Some(dictionary);
             return Ok(());
         }
+        if page.count > MOST_VALUES {
+            let problem = format!("a page of {} values; expected at most {MOST_VALUES}, in smaller pages", page.count);
+            return Err(self.wrong(problem));
+        }
         self.left = self.left.checked_sub(page.count).ok_or_else(|| self.wrong("has more values than it announces"))?;
         // From here on the count is backed by the length of the file.
         budget.spend(page.count.saturating_mul(8)).map_err(|problem| self.wrong(problem))?;
+        let decoded = memory::check(16 * page.count, || format!("a page of {} values", page.count));
+        decoded.map_err(|problem| self.wrong(problem))?;
         let count = page.count as usize;
         let (repetition, definition, bytes) = self.levels(page).map_err(|problem| self.wrong(problem))?;
         let first = row + self.ready();

@@ -218,6 +218,43 @@ mod tests {
         file.batches(columns).unwrap().collect::<Result<_>>().unwrap()
     }
 
+    /// One column of `rows` times the same number: a dictionary of one entry, and a page of numbers of no bits.
+    fn repeated(rows: usize) -> Vec<u8> {
+        let mut bytes = b"PAR1".to_vec();
+        let mut page = |kind: i32, field: u8, count: usize, encoding: i32, values: &[u8]| {
+            let packed = snap::raw::Encoder::new().compress_vec(values).unwrap();
+            let mut header = ThriftWriter::default();
+            header.fields(|header| {
+                header.i32(1, kind);
+                header.i32(2, values.len() as i32);
+                header.i32(3, packed.len() as i32);
+                header.within(field, |about| {
+                    about.i32(1, count as i32);
+                    about.i32(2, encoding);
+                });
+            });
+            bytes.extend(header.bytes);
+            bytes.extend(packed);
+        };
+        page(2, 7, 1, 0, &7i64.to_le_bytes());
+        page(0, 5, rows, 8, &[0]);
+        let length = bytes.len() - 4;
+        let chunk = WrittenChunk { start: 4, rows, unpacked: length, packed: length };
+        let footer = footer(rows, &[("a".into(), 2)], &[(rows, vec![chunk])]);
+        [&bytes[..], &footer, &(footer.len() as u32).to_le_bytes(), b"PAR1"].concat()
+    }
+
+    #[test]
+    fn a_page_of_a_repeated_value_is_read_up_to_a_size_that_writers_reach() {
+        let batches = read(repeated(100_000), &[0]);
+        assert_eq!(batches.iter().map(|batch| batch.columns[0].len()).sum::<usize>(), 100_000);
+        assert!(matches!(&batches[1].columns[0], ColumnValues::Integers(values) if values[0] == 7));
+        let file = Columnar::from_bytes(Path::new("x"), repeated(1 << 27)).unwrap();
+        assert_eq!(file.num_rows(), Some(1 << 27));
+        let error = file.batches(&[0]).unwrap().next().unwrap().unwrap_err().to_string();
+        assert_eq!(error, "x: column `a`: a page of 134217728 values; expected at most 67108864, in smaller pages");
+    }
+
     fn table(rows: usize) -> Vec<u8> {
         let numbers = |step: f32| OutputColumn::Numbers(Box::new((0..rows).map(move |row| row as f32 * step)));
         let texts = OutputColumn::Texts(Box::new((0..rows).map(|row| format!("node {row}").into())));

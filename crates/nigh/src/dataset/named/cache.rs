@@ -126,7 +126,7 @@ pub(super) fn write(path: &Path, fingerprint: &str, dataset: &Dataset) -> Result
 
 /// Reads what `write` wrote; `None` if it does not exist, is of other files, or is damaged: then it is written again.
 pub(super) fn read(path: &Path, fingerprint: &str) -> Option<Dataset> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = nigh_formats::read_regular(path, u64::MAX).ok()?;
     let header: CacheHeader = serde_json::from_str(read_notes(&bytes).ok()?.get("nigh")?).ok()?;
     if header.fingerprint != fingerprint {
         return None;

@@ -152,7 +152,7 @@ fn scale(x: &mut [f32]) {
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    let bytes = nigh_formats::read_bounded(path)?;
     serde_json::from_slice(&bytes).map_err(|error| Error::file(path, error.to_string()))
 }
 

@@ -10,7 +10,7 @@ use crate::linalg::Matrix;
 use nigh_formats::matlab::{self, MatValue, MatVariable};
 use nigh_formats::matrix_market::SparseEntries;
 use nigh_formats::npy::{self, NpyArray, NpzArchive};
-use nigh_formats::{Texts, scipy};
+use nigh_formats::{Texts, memory, scipy};
 use std::path::Path;
 
 /// Names of adjacency matrices, of lists of edges, of features and of labels, in small letters.
@@ -68,7 +68,10 @@ impl MatrixArray {
             MatrixArray::Full(rows, cols, values) => (rows, cols, values),
         };
         let places = || (0..values.len()).filter(|&at| values[at] != 0.0);
-        let entries = places().map(|at| [(at / cols) as u32, (at % cols) as u32]).collect();
+        let count = places().count();
+        let what = || format!("{count} entries of a matrix of {rows} × {cols}");
+        let mut entries = memory::or_stop(memory::vector(count, what));
+        entries.extend(places().map(|at| [(at / cols) as u32, (at % cols) as u32]));
         SparseEntries { rows, cols, entries, values: Some(places().map(|at| values[at]).collect()), symmetric: false }
     }
 
@@ -96,11 +99,22 @@ impl MatrixArray {
             }
             MatrixArray::Sparse(matrix) => {
                 let matrix = matrix.spread();
-                let mut by_row = vec![Vec::new(); matrix.rows];
+                let (rows, cols, count) = (matrix.rows, matrix.cols, matrix.entries.len());
+                // Rows that grow one by one, then the entries by row and by column.
+                let bytes = 40 * rows as u64 + 16 * cols as u64 + 64 * count as u64;
+                memory::check(bytes, || format!("sparse features of {rows} × {cols} with {count} entries"))
+                    .map_err(|problem| Error::file(path, format!("{problem}; leave out columns without entries")))?;
+                let mut by_row = vec![Vec::new(); rows];
                 for (at, [row, column]) in matrix.entries.into_iter().enumerate() {
-                    by_row[row as usize].push((column, matrix.values.as_ref().map_or(1.0, |values| values[at])));
+                    let value = matrix.values.as_ref().map_or(1.0, |values| values[at]);
+                    if !value.is_finite() {
+                        let problem = format!("row {row}, column {column}: {value} is not a finite number");
+                        return Err(Error::file(path, problem));
+                    }
+                    by_row[row as usize].push((column, value));
                 }
-                sparse(path, by_row, matrix.cols)
+                by_row.iter_mut().for_each(add_up);
+                sparse(path, by_row, cols)
             }
         }
     }
@@ -128,6 +142,18 @@ impl MatrixArray {
             }
         }
     }
+}
+
+/// Sorts a row by columns. Entries of one place add up, as SciPy has it.
+fn add_up(row: &mut Vec<(u32, f32)>) {
+    row.sort_by_key(|entry| entry.0);
+    row.dedup_by(|next, first| {
+        let is_same = next.0 == first.0;
+        if is_same {
+            first.1 += next.1;
+        }
+        is_same
+    });
 }
 
 /// Labels in an array of NumPy: a text or a number per node, or a column per class.

@@ -6,9 +6,9 @@ use super::node_files::{NodeRows, RowSource};
 use super::row_labels::RowLabels;
 use crate::dataset::interner::Interner;
 use crate::dataset::{Dataset, Features, Ids};
-use crate::error::{Error, Result};
+use crate::error::{Error, GraphProblem, Result};
 use crate::graph::{Edges, build, build_mentioned};
-use nigh_formats::Texts;
+use nigh_formats::{Texts, memory};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -133,6 +133,7 @@ impl Dataset {
                 return Err(Error::file(path, format!("row {at}: weight {} is not a positive number", weights[at])));
             }
         }
+        check_memory(num_edges, &nodes)?;
         let mut list = match (source, target) {
             (IdColumn::Integers(source), IdColumn::Integers(target)) => {
                 let counted = match &nodes {
@@ -178,6 +179,20 @@ impl Dataset {
         // An array of labels was chosen by handing it over.
         super::assemble(&name, path, GraphFile { list, features, labels }, listed, true)
     }
+}
+
+/// Refuses more nodes or edges than there is memory for.
+fn check_memory(num_edges: usize, nodes: &Option<IdColumn<'_>>) -> Result<()> {
+    let remedy = "edges in a graph file stay on disk (`nigh data convert`), and nodes without an edge can be left out";
+    let too_large = |problem| Error::too_large(problem, remedy);
+    // Both ends of an edge, as they are sorted into rows and as they stay there.
+    memory::check(20 * num_edges as u64, || format!("a graph of {num_edges} edges")).map_err(too_large)?;
+    let Some(IdColumn::Counted(count)) = nodes else { return Ok(()) };
+    if *count > Edges::LIMIT {
+        return Err(GraphProblem::TooManyNodes { num_nodes: *count }.into());
+    }
+    // Where the rows start, their lengths, and what is known of each.
+    memory::check(24 * *count as u64, || format!("a graph of {count} nodes")).map_err(too_large)
 }
 
 impl IdColumn<'_> {

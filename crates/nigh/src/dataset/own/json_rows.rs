@@ -5,6 +5,7 @@ use super::row_labels::RowLabels;
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
+use nigh_formats::memory::KeptRead;
 use nigh_formats::{Texts, compressed};
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -114,7 +115,7 @@ fn name(value: &Value) -> Option<String> {
 
 /// The entries of an object, in the order of the file.
 fn read<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<Vec<(String, T)>> {
-    let source = BufReader::with_capacity(1 << 18, compressed::open(path)?);
+    let source = BufReader::with_capacity(1 << 18, KeptRead::new(compressed::open(path)?, 4.0));
     let mut json = serde_json::Deserializer::from_reader(source);
     let entries = Entries { expected, of: PhantomData };
     let read = json.deserialize_map(entries).and_then(|read| json.end().map(|()| read));

@@ -4,6 +4,7 @@ use super::edge_list::WeightColumn;
 use super::links::Links;
 use crate::error::{Error, Result};
 use nigh_formats::compressed;
+use nigh_formats::memory::KeptRead;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::io::BufReader;
@@ -12,7 +13,7 @@ use std::path::Path;
 /// Reads a graph; `weight` names the attribute of links that is one, `weight` by default. Everything else is
 /// skipped.
 pub(crate) fn read(path: &Path, weight: &WeightColumn) -> Result<Links> {
-    let source = BufReader::with_capacity(1 << 18, compressed::open(path)?);
+    let source = BufReader::with_capacity(1 << 18, KeptRead::new(compressed::open(path)?, 3.0));
     let mut json = serde_json::Deserializer::from_reader(source);
     let document = Document { weight: weight.attribute() };
     let read = document.deserialize(&mut json).and_then(|read| json.end().map(|()| read));

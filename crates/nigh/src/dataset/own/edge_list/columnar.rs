@@ -2,21 +2,20 @@
 
 use super::layout::TablePlace;
 use super::order::{numbered, sorted_graphs};
-use super::{EdgeColumns, EdgeLayout, EdgeList, ListedEdges};
+use super::{EdgeColumns, EdgeLayout, EdgeList, LESS, ListedEdges};
 use crate::dataset::Ids;
 use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
-use crate::graph::{Edges, Spill, span};
+use crate::graph::{Edges, Spill, build_mentioned, span};
 use crate::threads;
 use nigh_formats::columnar::{Batch, ColumnValues, Columnar};
+use nigh_formats::memory::{self, Growth};
 use rayon::prelude::*;
 use std::path::Path;
 
 /// As `read`, from Parquet or Arrow.
 pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> Result<EdgeList> {
-    if let Some(spill) = spill
-        && let Some(list) = read_bucketed(path, columns, spill)?
-    {
+    if let Some(list) = read_integers(path, columns, spill)? {
         return Ok(list);
     }
     let file = Columnar::open(path)?;
@@ -29,9 +28,17 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns, spill: Option<&S
     let (mut pieces, mut all_weights, mut of_edges) = (Vec::new(), Vec::new(), Vec::new());
     // Integers are kept as such until another type comes.
     let mut integers: Vec<[i64; 2]> = Vec::new();
+    // Pairs are sorted, numbered and moved to the rows of their ends.
+    let growth = Growth::new("its edges", 3.0);
     for batch in file.batches(&wanted)? {
         threads::check();
         let Batch { first_row, columns: read } = batch?;
+        let bytes = |column: &ColumnValues| match column {
+            ColumnValues::Texts(texts) => 16 * texts.len() + texts.num_bytes(),
+            other => 8 * other.len(),
+        };
+        let grown = growth.add(read.iter().map(bytes).sum::<usize>() as u64);
+        grown.map_err(|problem| Error::file(path, format!("{problem}; {LESS}")))?;
         let wrong = |at: usize, found: &str, expected: &str| {
             Error::file(path, format!("column `{}` holds {found}; expected {expected}", header[wanted[at]]))
         };
@@ -92,8 +99,8 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns, spill: Option<&S
     Ok(list)
 }
 
-/// Edges between integers that are their own numbers, in buckets. `None` if some are not, or if there are several graphs.
-fn read_bucketed(path: &Path, columns: &EdgeColumns, spill: &Spill) -> Result<Option<EdgeList>> {
+/// Edges between integers that are their own numbers go straight into buckets. `None` if some are not, or if there are several graphs.
+fn read_integers(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> Result<Option<EdgeList>> {
     let file = Columnar::open(path)?;
     let header = file.names().to_vec();
     let (layout, notes) = EdgeLayout::new(TablePlace { path, line: None }, columns, Some(&header), header.len())?;
@@ -101,9 +108,19 @@ fn read_bucketed(path: &Path, columns: &EdgeColumns, spill: &Spill) -> Result<Op
         return Ok(None);
     }
     let wanted: Vec<usize> = [Some(layout.source), Some(layout.target), layout.weight].into_iter().flatten().collect();
-    let mut edges = Edges::spilling(layout.weight.is_some(), Some(spill));
+    let weighted = layout.weight.is_some();
+    let mut edges = Edges::spilling(weighted, spill);
     let mut num_edges = 0;
+    // Both ends of an edge in a bucket, then in the rows of a graph; with a weight in each.
+    let (bucketed, built) = if weighted { (20, 16) } else { (12, 8) };
+    let too_large = |problem| Error::file(path, format!("{problem}; {LESS}"));
+    let growth = Growth::new("its edges", built as f64 / bucketed as f64);
+    if let (None, Some(rows)) = (spill, file.num_rows()) {
+        let bytes = rows.saturating_mul(bucketed + built);
+        memory::check(bytes, || format!("a graph of its {rows} rows")).map_err(too_large)?;
+    }
     for batch in file.batches(&wanted)? {
+        threads::check();
         let Batch { first_row, columns } = batch?;
         let mut columns = columns.into_iter().map(ColumnValues::with_whole_numbers);
         let (Some(ColumnValues::Integers(sources)), Some(ColumnValues::Integers(targets))) =
@@ -115,6 +132,9 @@ fn read_bucketed(path: &Path, columns: &EdgeColumns, spill: &Spill) -> Result<Op
             return Ok(None);
         }
         num_edges += sources.len();
+        if spill.is_none() {
+            growth.add(bucketed * sources.len() as u64).map_err(too_large)?;
+        }
         let pairs = sources.into_iter().zip(targets).map(|(source, target)| [source as u32, target as u32]);
         match columns.next() {
             None => pairs.for_each(|edge| edges.push(edge)),
@@ -126,8 +146,15 @@ fn read_bucketed(path: &Path, columns: &EdgeColumns, spill: &Spill) -> Result<Op
     }
     let edges = vec![edges];
     // A table of all numbers up to the largest would be mostly holes.
-    let is_dense = num_edges > 0 && span(&edges) <= 4 * num_edges + (1 << 20);
-    Ok(is_dense.then(|| EdgeList { edges: ListedEdges::Bucketed(edges), notes, ..EdgeList::default() }))
+    if num_edges == 0 || span(&edges) > 4 * num_edges + (1 << 20) {
+        return Ok(None);
+    }
+    if spill.is_some() {
+        return Ok(Some(EdgeList { edges: ListedEdges::Bucketed(edges), notes, ..EdgeList::default() }));
+    }
+    let (graph, cleaning, mentioned) = build_mentioned(edges)?;
+    let ids = Ids::from_integers(mentioned.into_iter().map(i64::from).collect());
+    Ok(Some(EdgeList { ids, edges: ListedEdges::Built(graph, cleaning), notes, ..EdgeList::default() }))
 }
 
 /// The weights of a batch.

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Edges, Graph, Spill, build, build_mentioned, span};
 use crate::threads;
 use nigh_formats::Texts;
+use nigh_formats::memory::{self, Growth};
 use nigh_formats::table::{TableReader, header_note};
 use nigh_formats::text_table::{
     BadLine, BlockResult, LineBlock, ParsedLine, TextTable, attributes_start, comments_note, line_text,
@@ -107,6 +108,11 @@ impl ListedEdges {
             ListedEdges::Pieces(pieces, weights) => (pieces, weights),
         };
         let weighted = !weights.is_empty();
+        let num_edges: usize = pieces.iter().map(Vec::len).sum();
+        // Both ends of an edge, sorted into rows and in the rows; with a weight in each.
+        let bytes = num_edges as u64 * if weighted { 36 } else { 20 };
+        memory::check(bytes, || format!("a graph of {num_edges} edges, beside their list,"))
+            .map_err(|problem| Error::too_large(problem, LESS))?;
         let share = pieces.len().div_ceil(rayon::current_num_threads()).max(1);
         let shared = |number: usize| {
             let mut edges = Edges::new(weighted);
@@ -124,6 +130,9 @@ impl ListedEdges {
         build(num_nodes, edges)
     }
 }
+
+/// What takes less memory than the edges of a table.
+const LESS: &str = "leave out repeated edges, or write a graph file, whose edges stay on disk (`nigh data convert`)";
 
 /// So many first lines show what a file is.
 const SAMPLE: usize = 1000;
@@ -285,11 +294,17 @@ fn read_integers(
 ) -> Result<Option<EdgeList>> {
     let other = AtomicBool::new(false);
     let weighted = layout.is_weighted();
+    // Both ends of an edge in a bucket, then in the rows of a graph; with a weight in each.
+    let (bucketed, built) = if weighted { (20, 16) } else { (12, 8) };
+    let growth = Growth::new(format!("the edges of {}", text.path.display()), built as f64 / bucketed as f64);
     let read = text.blocks(
         skip,
         || Edges::spilling(weighted, spill),
         |edges, block| {
             let all = integers(edges, block, layout, text)?;
+            if spill.is_none() {
+                memory::or_stop(growth.add(bucketed * all.unwrap_or(0) as u64));
+            }
             all.ok_or_else(|| {
                 other.store(true, Ordering::Relaxed);
                 BadLine::new(0, "not whole numbers")
@@ -316,8 +331,15 @@ fn read_integers(
 
 /// Reads ids of any kind.
 fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<EdgeList> {
-    let (workers, pieces) =
-        text.blocks(skip, EdgeWorker::default, |worker, block| named_piece(worker, block, layout, text))?;
+    // Names are joined, sorted and looked up again; edges are moved to the rows of their ends.
+    let growth = Growth::new(format!("the edges of {}", text.path.display()), 3.0);
+    let (workers, pieces) = text.blocks(skip, EdgeWorker::default, |worker, block| {
+        let before = worker.nodes.interner.names().num_bytes();
+        let piece = named_piece(worker, block, layout, text)?;
+        let names = worker.nodes.interner.names().num_bytes() - before;
+        memory::or_stop(growth.add((names + 12 * piece.edges.len()) as u64));
+        Ok(piece)
+    })?;
     let (nodes, graphs): (Vec<SeenNames>, Vec<SeenNames>) =
         workers.into_iter().map(|worker| (worker.nodes, worker.graphs)).unzip();
     let (names, places) = merged(nodes);
