@@ -237,7 +237,7 @@ fn similarities(view: &View, features: &Matrix, pairs: &[[u32; 2]]) -> Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::generate;
+    use crate::dataset::{Features, generate};
     use crate::graph::order_by;
 
     const ALL: [PairSource; 5] = [
