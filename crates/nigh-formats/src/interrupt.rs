@@ -3,8 +3,9 @@
 //! Loops that may take long call [`check`] once per block of work. After [`Interrupt::trip`] the next check unwinds the stack
 //! to [`catch`], without a message: everything in between is dropped as after an error, on all threads of the work. So no
 //! function in between has to return an error for it, and none computes with half of a result. A program that is compiled with
-//! `panic = "abort"` ends there.
+//! `panic = "abort"` ends there. [`fail`] takes the same path, for a file that can no longer be read in the midst of such work.
 
+use crate::error::Error;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -56,6 +57,17 @@ impl Interrupt {
         }
         !self.is_tripped()
     }
+}
+
+/// Why work ended before its result.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    /// From outside.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// By a file that could be opened, and can't be read.
+    #[error(transparent)]
+    Failed(#[from] Error),
 }
 
 /// The switches that the threads of a pool watch; those of the work that they do now.
@@ -128,12 +140,29 @@ pub fn check() {
     }
 }
 
-/// The result of work, or that it was interrupted. A panic stays a panic.
-pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Interrupted> {
+/// How many calls of [`catch`] wait for their work, on any thread.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// Stops the work with this error, which [`catch`] returns. Without a `catch` that could, it is a panic.
+pub fn fail(error: Error) -> ! {
+    match WAITING.load(Ordering::Relaxed) {
+        0 => panic!("{error}"),
+        _ => panic::resume_unwind(Box::new(error)),
+    }
+}
+
+/// The result of work, or why there is none. A panic stays a panic.
+pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
+    WAITING.fetch_add(1, Ordering::Relaxed);
     // What the work has changed is dropped, or checked by its owner as after an error.
-    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Interrupted>() {
-        Ok(interrupted) => *interrupted,
-        Err(other) => panic::resume_unwind(other),
+    let result = panic::catch_unwind(AssertUnwindSafe(work));
+    WAITING.fetch_sub(1, Ordering::Relaxed);
+    result.map_err(|payload| match payload.downcast::<Interrupted>() {
+        Ok(interrupted) => Stopped::Interrupted(*interrupted),
+        Err(other) => match other.downcast::<Error>() {
+            Ok(error) => Stopped::Failed(*error),
+            Err(other) => panic::resume_unwind(other),
+        },
     })
 }
 
@@ -150,18 +179,27 @@ mod tests {
             check();
             watched.by_this_thread();
             other.trip();
-            assert_eq!(catch(check), Ok(()));
+            assert!(catch(check).is_ok());
             mine.clone().trip();
-            assert_eq!(catch(check), Err(Interrupted));
+            assert!(matches!(catch(check), Err(Stopped::Interrupted(_))));
             watched.set(Vec::new());
-            assert_eq!(catch(check), Ok(()));
+            assert!(catch(check).is_ok());
             watched.set(vec![Interrupt::after_checks(2)]);
-            assert_eq!(catch(|| (0..5).map(|at| (check(), at).1).collect::<Vec<_>>()), Err(Interrupted));
+            assert!(catch(|| (0..5).map(|at| (check(), at).1).collect::<Vec<_>>()).is_err());
             watched.set(vec![Interrupt::after_checks(5)]);
-            assert_eq!(catch(|| (0..5).for_each(|_| check())), Ok(()));
+            assert!(catch(|| (0..5).for_each(|_| check())).is_ok());
         })
         .join()
         .unwrap();
         assert!(panic::catch_unwind(|| catch(|| panic!("as asked"))).is_err(), "a panic is no interruption");
+    }
+
+    #[test]
+    fn a_file_that_fails_stops_the_work_of_all_threads_with_its_error() {
+        use rayon::prelude::*;
+        let broken = || Error::file(std::path::Path::new("x.nigh"), "is broken");
+        let work = || (0..1_000).into_par_iter().for_each(|at| if at % 100 == 7 { fail(broken()) });
+        let stopped = catch(work).unwrap_err();
+        assert!(matches!(&stopped, Stopped::Failed(_)) && stopped.to_string() == "x.nigh: is broken");
     }
 }

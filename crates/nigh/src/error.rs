@@ -1,6 +1,7 @@
 //! What can go wrong with data and settings. A mistake of this library panics instead.
 
 use crate::display::{abbreviate, byte_size};
+use nigh_formats::interrupt::Stopped;
 use std::path::{Path, PathBuf};
 
 /// The result of anything that reads, checks or writes.
@@ -501,9 +502,12 @@ pub enum SplitProblem {
     },
 }
 
-impl From<nigh_formats::interrupt::Interrupted> for Error {
-    fn from(_: nigh_formats::interrupt::Interrupted) -> Error {
-        Error::Interrupted
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Error {
+        match stopped {
+            Stopped::Interrupted(_) => Error::Interrupted,
+            Stopped::Failed(error) => Error::Format(error),
+        }
     }
 }
 

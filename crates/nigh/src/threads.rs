@@ -21,7 +21,7 @@
 
 use crate::error::{Error, Result};
 pub use nigh_formats::interrupt::{Interrupt, check};
-use nigh_formats::interrupt::{Interrupted, Watched, catch};
+use nigh_formats::interrupt::{Interrupted, Stopped, Watched, catch};
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -45,7 +45,7 @@ struct Pool {
 }
 
 /// Runs `work` on so many threads, by default one per core. When `interrupt` is tripped, meanwhile or before, the work stops
-/// within a fraction of a second, and the result is [`Error::Interrupted`].
+/// within a fraction of a second, and the result is [`Error::Interrupted`]. A graph file that can no longer be read stops it, too.
 pub fn run<T: Send, E: From<Error> + Send>(
     threads: Option<usize>,
     interrupt: &Interrupt,
@@ -76,7 +76,7 @@ pub fn run_polling<T: Send, E: From<Error> + Send>(
                         }
                     }
                     // The work panicked, and so will the end of the scope.
-                    Err(RecvTimeoutError::Disconnected) => return Err(Interrupted),
+                    Err(RecvTimeoutError::Disconnected) => return Err(Interrupted.into()),
                 }
             }
         })
@@ -84,7 +84,7 @@ pub fn run_polling<T: Send, E: From<Error> + Send>(
 }
 
 /// What comes of work that does not even begin if it is interrupted already.
-fn checked<R>(work: impl FnOnce() -> R) -> std::result::Result<R, Interrupted> {
+fn checked<R>(work: impl FnOnce() -> R) -> std::result::Result<R, Stopped> {
     catch(|| {
         check();
         work()
@@ -122,7 +122,7 @@ impl Pool {
     fn watching<T, E: From<Error>>(
         self,
         interrupt: &Interrupt,
-        work: impl FnOnce(&rayon::ThreadPool) -> std::result::Result<std::result::Result<T, E>, Interrupted>,
+        work: impl FnOnce(&rayon::ThreadPool) -> std::result::Result<std::result::Result<T, E>, Stopped>,
     ) -> std::result::Result<T, E> {
         let mut interrupts = Watched::here();
         interrupts.push(interrupt.clone());
@@ -134,7 +134,7 @@ impl Pool {
         {
             idle.push(self);
         }
-        result.map_err(|interrupted| Error::from(interrupted).into()).flatten()
+        result.map_err(|stopped| Error::from(stopped).into()).flatten()
     }
 }
 

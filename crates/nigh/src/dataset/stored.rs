@@ -1,4 +1,4 @@
-//! The graph file, `*.nigh`: compressed sparse rows and the names of nodes, mapped into memory and not read.
+//! The graph file, `*.nigh`: compressed sparse rows and the names of nodes, opened in milliseconds and read where they are used.
 //!
 //! Sections of [`nigh_formats::sections`]: `neighbours` (u32, sorted within a row), `offsets` (u64, one more than there are
 //! nodes), `weights` (f32, beside the neighbours) if edges have any, and names of nodes that are not their numbers: `ids` (i64), or
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Edges, Graph, Mentioned, RowBlock, Spill, build_in_pieces};
 use crate::memory::Memory;
 use nigh_formats::atomic::unnamed_file;
-use nigh_formats::sections::{SectionWriter, Sections, bytes_of};
+use nigh_formats::sections::{Section, SectionWriter, Sections, bytes_of};
 use nigh_formats::{Format, Texts};
 use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom, Write};
@@ -45,8 +45,8 @@ impl GraphStore {
         path.is_file() && Format::of(path).is_ok_and(|format| format == Format::Sections)
     }
 
-    /// Opens a graph file in milliseconds, whatever its size: checks the header and the lengths of the arrays. The file must not
-    /// change while it is in use.
+    /// Opens a graph file in milliseconds, whatever its size: checks the header and the lengths of the arrays. If the file is changed, cut or
+    /// damaged while it is in use, the next read of that part is an error.
     pub fn open(path: &Path) -> Result<GraphStore> {
         GraphStore::of_sections(Sections::open(path)?)
     }
@@ -58,20 +58,20 @@ impl GraphStore {
         let neighbours = sections.get::<u32>("neighbours")?.ok_or_else(|| missing("neighbours"))?;
         let weights = sections.get::<f32>("weights")?;
         let ends = neighbours.len();
-        if offsets.first() != Some(&0) || offsets.last() != Some(&ends) || offsets.len() > u32::MAX as usize {
+        if offsets.is_empty() || offsets.len() > u32::MAX as usize {
             return Err(Error::file(path, format!("has {} offsets that do not fit {ends} neighbours", offsets.len())));
         }
         if weights.as_ref().is_some_and(|weights| weights.len() != ends) {
             return Err(Error::file(path, format!("has {ends} neighbours, but not as many weights")));
         }
-        Ok(GraphStore { graph: Graph::from_mapped(offsets, neighbours, weights), sections })
+        Ok(GraphStore { graph: Graph::from_sections(offsets, neighbours, weights)?, sections })
     }
 
     /// Reads all of the file and checks it: the checksum of each section, ascending rows, neighbours that exist, edges that are listed
     /// at both ends. A graph that is loaded for use is checked so first; that takes about as long as reading the file.
     pub fn verify(&self) -> Result<()> {
-        self.sections.verify()?;
-        self.graph.verify().map_err(|problem| Error::file(self.sections.path(), problem))
+        self.sections.verify_all_but(&["offsets", "neighbours", "weights"])?;
+        self.graph.verify()
     }
 
     /// The graph, which stays in the file.
@@ -113,24 +113,45 @@ impl GraphStore {
     }
 }
 
-/// Some of the names in a file of `n` nodes.
+/// Some of the names in a file of `n` nodes. Two nodes of one name, or one without a name, are an error.
 pub(crate) fn read_ids(sections: &Sections, n: usize, rows: Range<usize>) -> Result<Ids> {
     let path = sections.path();
     let wrong = |count: usize| Error::file(path, format!("has {n} nodes, but {count} names of nodes"));
-    if let Some(ids) = sections.get::<i64>("ids")? {
-        return if ids.len() == n { Ok(Ids::Integers(ids[rows].to_vec())) } else { Err(wrong(ids.len())) };
-    }
     let (bounds, text) = (sections.get::<u64>("name-bounds")?, sections.get::<u8>("names")?);
-    let (Some(bounds), Some(text)) = (bounds, text) else { return Ok(Ids::Numbers(rows.len())) };
-    if bounds.len() != n + 1 {
-        return Err(wrong(bounds.len().saturating_sub(1)));
+    let found = match (sections.get::<i64>("ids")?, bounds, text) {
+        (Some(ids), ..) if ids.len() == n => Ids::Integers(ids.read(rows.clone())?.to_vec()),
+        (Some(ids), ..) => return Err(wrong(ids.len())),
+        (None, Some(bounds), Some(_)) if bounds.len() != n + 1 => return Err(wrong(bounds.len().saturating_sub(1))),
+        (None, Some(bounds), Some(text)) => {
+            let mut names = Texts::default();
+            for first in rows.clone().step_by(NAMES) {
+                let some = first..(first + NAMES).min(rows.end);
+                read_names(&bounds, &text, some, &mut names)?;
+            }
+            Ids::Names(names)
+        }
+        _ => return Ok(Ids::Numbers(rows.len())),
+    };
+    found.check_distinct(rows.start).map_err(|problem| Error::file(path, problem))?;
+    Ok(found)
+}
+
+/// Names that are read at a time.
+const NAMES: usize = 1 << 16;
+
+fn read_names(bounds: &Section<u64>, text: &Section<u8>, rows: Range<usize>, names: &mut Texts) -> Result<()> {
+    let wrong = |problem: String| Error::file(bounds.path(), problem);
+    let bounds = bounds.read(rows.start..rows.end + 1)?;
+    let (first, last) = (bounds[0] as usize, bounds[rows.len()] as usize);
+    if !bounds.is_sorted() || last > text.len() {
+        return Err(wrong(format!("the names of nodes {} to {} do not follow each other", rows.start, rows.end - 1)));
     }
-    let mut names = Texts::default();
-    for (node, pair) in rows.clone().zip(bounds[rows.start..=rows.end].windows(2)) {
-        let name = text.get(pair[0] as usize..pair[1] as usize).and_then(|name| std::str::from_utf8(name).ok());
-        names.push(name.ok_or_else(|| Error::file(path, format!("the name of node {node} is no text")))?);
+    let text = text.read(first..last)?;
+    for (node, pair) in rows.zip(bounds.windows(2)) {
+        let name = std::str::from_utf8(&text[pair[0] as usize - first..pair[1] as usize - first]);
+        names.push(name.map_err(|_| wrong(format!("the name of node {node} is no text")))?);
     }
-    Ok(Ids::Names(names))
+    Ok(())
 }
 
 /// Adds the sections of names, unless nodes are known by their numbers.
@@ -226,6 +247,7 @@ fn convert(path: &Path, input: &InputFiles, out: &Path, spill: &Spill, memory: u
 const LEAST_MEMORY: usize = 64 << 20;
 
 fn store(path: &Path, graph: &Graph, ids: &Ids, cleaning: Cleaning) -> Result<Stored> {
+    ids.check_distinct(0).map_err(|problem| Error::file(path, format!("can't be written: {problem}")))?;
     let (offsets, neighbours, weights) = graph.parts();
     let mut writer = SectionWriter::create(path)?;
     writer.section("neighbours")?;
@@ -340,7 +362,7 @@ pub(crate) fn store_without(graph: &Graph, hidden: &[[u32; 2]], path: &Path) -> 
 }
 
 /// As `store_without`, in a file without a name in this folder, which is gone when nobody uses it, however the process ends.
-pub(crate) fn mapped_without(graph: &Graph, hidden: &[[u32; 2]], folder: &Path) -> Result<Graph> {
+pub(crate) fn stored_without(graph: &Graph, hidden: &[[u32; 2]], folder: &Path) -> Result<Graph> {
     let mut writer = StoreWriter::to(SectionWriter::unnamed(folder)?, folder, folder)?;
     graph.rows_without(hidden, |block| writer.rows(&block))?;
     writer.finish_rows()?;
@@ -373,7 +395,7 @@ mod tests {
             let stored = dataset.store(&out).unwrap();
             assert_eq!((stored.num_nodes, stored.num_edges), (dataset.num_nodes(), dataset.num_edges()));
             assert!(same(&loaded(&out), &dataset), "{content}");
-            assert!(loaded(&out).samples[0].graph.is_mapped() && loaded(&out).notes.is_empty());
+            assert!(loaded(&out).samples[0].graph.is_stored() && loaded(&out).notes.is_empty());
         }
         let lonely = Dataset::from_graph("x", Graph::from_edges(5, &[[1, 2]]).unwrap().0);
         lonely.store(&out).unwrap();

@@ -78,7 +78,7 @@ pub fn size_of_counts(nodes: usize, edges: usize) -> Result<Workload> {
         num_nodes: nodes,
         num_edges: edges,
         weighted: false,
-        mapped: true,
+        stored: true,
         id_bytes: 0,
         feature_bytes: 0,
         feature_columns: 0,
