@@ -198,7 +198,13 @@ mod tests {
     fn a_file_that_fails_stops_the_work_of_all_threads_with_its_error() {
         use rayon::prelude::*;
         let broken = || Error::file(std::path::Path::new("x.nigh"), "is broken");
-        let work = || (0..1_000).into_par_iter().for_each(|at| if at % 100 == 7 { fail(broken()) });
+        let work = || {
+            (0..1_000).into_par_iter().for_each(|at| {
+                if at % 100 == 7 {
+                    fail(broken())
+                }
+            })
+        };
         let stopped = catch(work).unwrap_err();
         assert!(matches!(&stopped, Stopped::Failed(_)) && stopped.to_string() == "x.nigh: is broken");
     }

@@ -1,6 +1,7 @@
 //! Errors of the library as exceptions of Python, which are in `python/nigh/_errors.py`.
 
 use nigh::Error;
+use nigh::formats::interrupt::catch;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -21,6 +22,11 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         }
         _ => raised(py, "InputError", message),
     }
+}
+
+/// What is read of a graph, whose file may be gone or changed by now.
+pub fn reading<T>(py: Python<'_>, read: impl FnOnce() -> T) -> PyResult<T> {
+    catch(read).map_err(|stopped| exception(py, stopped.into()))
 }
 
 /// The message, with the names of settings as Python writes them.

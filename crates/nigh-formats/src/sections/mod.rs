@@ -181,7 +181,9 @@ mod tests {
         let all = large.read_all().unwrap();
         assert!(all[3 * COUNT] == 1.0 && all[..3 * COUNT].iter().all(|&number| number == 0.5));
         let mut some = Numbers::default();
-        for range in [0..1, 5..5, 4_095..4_097, 4_096..9_000, 3 * COUNT - 1..3 * COUNT + 1, 3 * COUNT + 1..3 * COUNT + 1] {
+        for range in
+            [0..1, 5..5, 4_095..4_097, 4_096..9_000, 3 * COUNT - 1..3 * COUNT + 1, 3 * COUNT + 1..3 * COUNT + 1]
+        {
             large.read_into(range.clone(), &mut some).unwrap();
             assert_eq!(*some, all[range]);
         }
@@ -249,7 +251,9 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         let start = 2 * PAGE;
         for version in [2, 1] {
-            for (at, end) in [(start + 5, start), (start + 3 * BLOCK, start + 3 * BLOCK - 1), (start + 4 * COUNT, whole.len() - 1)] {
+            for (at, end) in
+                [(start + 5, start), (start + 3 * BLOCK, start + 3 * BLOCK - 1), (start + 4 * COUNT, whole.len() - 1)]
+            {
                 for is_cut in [false, true] {
                     std::fs::write(&path, &whole).unwrap();
                     if version == 1 {
@@ -268,7 +272,8 @@ mod tests {
                         }
                     }
                     let error = large.read_all().unwrap_err().to_string();
-                    let expected = if is_cut { "became shorter than" } else { "section `large` is damaged, or was changed" };
+                    let expected =
+                        if is_cut { "became shorter than" } else { "section `large` is damaged, or was changed" };
                     assert!(error.contains("x.nigh: ") && error.contains(expected), "{version} {at} {error}");
                 }
             }

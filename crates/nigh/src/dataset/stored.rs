@@ -198,7 +198,7 @@ fn limits(out: &Path, memory: Memory) -> Result<(Spill, usize)> {
         let least = Memory::new(LEAST_MEMORY);
         return Err(Error::setting("memory", memory, format!("a graph file takes {least} at least")));
     }
-    let folder = out.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(out);
     let share = memory.bytes() / 3;
     Ok((Spill { folder: folder.to_path_buf(), bytes: share / rayon::current_num_threads() }, share))
 }
@@ -248,6 +248,9 @@ const LEAST_MEMORY: usize = 64 << 20;
 
 fn store(path: &Path, graph: &Graph, ids: &Ids, cleaning: Cleaning) -> Result<Stored> {
     ids.check_distinct(0).map_err(|problem| Error::file(path, format!("can't be written: {problem}")))?;
+    if graph.is_stored() {
+        return store_streamed(path, graph, ids, cleaning);
+    }
     let (offsets, neighbours, weights) = graph.parts();
     let mut writer = SectionWriter::create(path)?;
     writer.section("neighbours")?;
@@ -260,6 +263,20 @@ fn store(path: &Path, graph: &Graph, ids: &Ids, cleaning: Cleaning) -> Result<St
     offsets.chunks(CHUNK).try_for_each(|chunk| writer.write(chunk))?;
     write_ids(&mut writer, ids)?;
     finish(writer, path, cleaning, graph.num_nodes(), graph.num_edges())
+}
+
+/// As `store`, of a graph in a file that may be larger than memory.
+fn store_streamed(path: &Path, graph: &Graph, ids: &Ids, cleaning: Cleaning) -> Result<Stored> {
+    let mut writer = StoreWriter::create(path, folder_of(path))?;
+    graph.rows_without(&[], |block| writer.rows(&block))?;
+    writer.finish_rows()?;
+    write_ids(&mut writer.sections, ids)?;
+    finish(writer.sections, path, cleaning, graph.num_nodes(), graph.num_edges())
+}
+
+/// The folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Numbers that are written at once.
@@ -353,8 +370,7 @@ impl StoreWriter {
 
 /// Writes a graph without some of its edges as a graph file, whose nodes are named by their numbers.
 pub(crate) fn store_without(graph: &Graph, hidden: &[[u32; 2]], path: &Path) -> Result<Stored> {
-    let folder = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut writer = StoreWriter::create(path, folder)?;
+    let mut writer = StoreWriter::create(path, folder_of(path))?;
     graph.rows_without(hidden, |block| writer.rows(&block))?;
     writer.finish_rows()?;
     let StoreWriter { path, sections, num_entries, .. } = writer;
@@ -464,6 +480,56 @@ mod tests {
     }
 
     #[test]
+    fn two_nodes_of_one_name_and_nodes_without_a_name_are_neither_written_nor_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.nigh");
+        let named = |names: [&str; 3]| {
+            let mut dataset = Dataset::from_graph("x", Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap().0);
+            dataset.samples[0].ids = Ids::Names(names.iter().collect()).into();
+            dataset
+        };
+        named(["b", "a", "c"]).store(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for (names, problem) in [
+            (["b", "a", "b"], "nodes 0 and 2 are both called `b`; give every node a name of its own"),
+            (["b", "", "c"], "node 1 has an empty name; give every node a name of its own"),
+        ] {
+            let error = named(names).store(&path).unwrap_err().to_string();
+            assert!(error.contains("x.nigh: can't be written: ") && error.contains(problem), "{error}");
+            assert!(std::fs::read(&path).unwrap() == whole, "what was there stays");
+            // As another program may write it.
+            let mut writer = SectionWriter::create(&folder.path().join("y.nigh")).unwrap();
+            writer.section("neighbours").unwrap();
+            writer.write(&[1u32, 0, 2, 1]).unwrap();
+            writer.section("offsets").unwrap();
+            writer.write(&[0u64, 1, 3, 4]).unwrap();
+            write_ids(&mut writer, &Ids::Names(names.iter().collect())).unwrap();
+            writer.finish().unwrap();
+            let read = Dataset::from_files(&folder.path().join("y.nigh"), &InputFiles::default());
+            let error = read.unwrap_err().to_string();
+            assert!(error.contains("y.nigh: node") && error.contains(problem), "{error}");
+        }
+    }
+
+    #[test]
+    fn files_of_the_first_version_are_the_same_graphs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (text, out) = (folder.path().join("x.csv"), folder.path().join("x.nigh"));
+        for (name, edges) in [("names", "source,target,weight\na,b,0.5\nb,c,2\n"), ("numbers", "0,1\n1,2\n")] {
+            let old = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/version-1/{name}.nigh"));
+            std::fs::write(&text, edges).unwrap();
+            assert!(same(&loaded(&old), &loaded(&text)), "{name}");
+            loaded(&old).store(&out).unwrap();
+            let mut bytes = std::fs::read(&old).unwrap();
+            assert_ne!(bytes, std::fs::read(&out).unwrap());
+            bytes[4096] ^= 1;
+            std::fs::write(&out, bytes).unwrap();
+            let error = Dataset::from_files(&out, &InputFiles::default()).unwrap_err().to_string();
+            assert!(error.contains("section `neighbours` is damaged"), "{error}");
+        }
+    }
+
+    #[test]
     fn files_that_lie_are_opened_at_most_and_never_used() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.nigh");
@@ -503,5 +569,7 @@ mod tests {
         assert!(problem(&[0, 1, 2], &[1, 0], Some(&[1.0, 2.0]), &[]).contains("at one of its ends"));
         assert!(problem(&[0, 1, 2], &[1, 0], Some(&[-1.0, -1.0]), &[]).contains("of weight -1"));
         assert!(problem(&[0, 1, 2], &[1, 0], None, &[4]).contains("but 1 names of nodes"));
+        let twice = problem(&[0, 1, 2], &[1, 0], None, &[-4, -4]);
+        assert!(twice.contains("x.nigh: nodes 0 and 1 are both called `-4`"), "{twice}");
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod anchors;
 mod builder;
 mod components;
+mod digest;
 mod edge_mask;
 pub mod eigen;
 mod hop;
@@ -12,6 +13,7 @@ mod operator;
 pub mod proximity;
 mod spill;
 mod stored;
+mod verify;
 mod walk;
 
 pub(crate) use builder::{Edges, Mentioned, RowBlock, build, build_in_pieces, build_mentioned, build_rows, span};
@@ -30,12 +32,10 @@ use stored::StoredRows;
 pub(crate) use walk::Walker;
 
 use crate::error::{Error, GraphProblem, Result};
-use crate::seeds::mix;
 use crate::threads;
 use nigh_formats::interrupt::fail;
-use nigh_formats::sections::{Plain, Section};
+use nigh_formats::sections::Section;
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -273,28 +273,6 @@ impl Graph {
         }
     }
 
-    /// Checks that a graph is one: ascending offsets and rows, neighbours that exist, and that each edge is there from both ends. One pass.
-    pub(crate) fn verify(&self) -> Result<()> {
-        let (mut balance, n) = (0u64, self.num_nodes());
-        self.each_stretch(STRETCH, |rows| {
-            let sums = rows.range().into_par_iter().with_min_len(1 << 10).map(|i| verify_row(&rows, i, n));
-            let sum = sums.try_reduce(|| 0, |a, b| Ok(a.wrapping_add(b)));
-            balance = balance.wrapping_add(sum.map_err(|problem| self.wrong(problem))?);
-            Ok(())
-        })?;
-        match balance {
-            0 => Ok(()),
-            _ => Err(self.wrong("an edge is listed at one of its ends and not at the other".into())),
-        }
-    }
-
-    fn wrong(&self, problem: String) -> Error {
-        match &self.0 {
-            Held::InMemory(_) => GraphProblem::NotUndirected.into(),
-            Held::Stored(stored) => stored.wrong(problem).into(),
-        }
-    }
-
     /// `N`.
     pub fn num_nodes(&self) -> usize {
         match &self.0 {
@@ -510,25 +488,6 @@ impl Graph {
         }
         weights
     }
-
-    /// A fingerprint of nodes, edges and weights.
-    pub fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        hash.update((self.num_nodes() as u64).to_le_bytes());
-        match self.held() {
-            Ok(Arrays { offsets, neighbours, weights }) => {
-                update(&mut hash, offsets, |offset| (offset as u64).to_le_bytes());
-                update(&mut hash, neighbours, u32::to_le_bytes);
-                weights.iter().for_each(|weights| update(&mut hash, weights, f32::to_le_bytes));
-            }
-            Err(stored) => {
-                update_stored(&mut hash, stored.offsets(), |offset| (offset as u64).to_le_bytes());
-                update_stored(&mut hash, stored.neighbours(), u32::to_le_bytes);
-                stored.weights().iter().for_each(|weights| update_stored(&mut hash, weights, f32::to_le_bytes));
-            }
-        }
-        nigh_formats::digest::hex(&hash.finalize())
-    }
 }
 
 impl Arrays {
@@ -564,50 +523,11 @@ impl Arrays {
     }
 }
 
-/// A number that those of all rows cancel if every edge is listed at both ends, with the same weight.
-fn verify_row(rows: &Rows<'_>, i: usize, n: usize) -> std::result::Result<u64, String> {
-    let (row, weights) = (rows.neighbours(i), rows.weights(i));
-    if !row.is_sorted_by(|a, b| a < b) || row.last().is_some_and(|&last| last as usize >= n) {
-        return Err(format!("neighbours of node {i} do not ascend, or exceed the {n} nodes"));
-    }
-    let mut balance = 0u64;
-    for (at, &j) in row.iter().enumerate() {
-        let weight = weights.map_or(1.0, |weights| weights[at]);
-        if j as usize == i || !(weight.is_finite() && weight > 0.0) {
-            return Err(format!("node {i} has a link to {j} of weight {weight}"));
-        }
-        let (low, high) = (i.min(j as usize) as u64, i.max(j as usize) as u64);
-        let hash = mix(mix(low << 32 | high) ^ u64::from(weight.to_bits()));
-        balance = if i < j as usize { balance.wrapping_add(hash) } else { balance.wrapping_sub(hash) };
-    }
-    Ok(balance)
-}
-
 /// Stops the work with the error of a file.
 fn stop(error: Error) -> ! {
     match error {
         Error::Format(error) => fail(error),
         other => unreachable!("a graph in memory can be read: {other}"),
-    }
-}
-
-/// Numbers that are hashed at a time.
-const HASHED: usize = 1 << 16;
-
-/// Adds the bytes of numbers, lowest first.
-fn update<T: Plain, const B: usize>(hash: &mut Sha256, numbers: &[T], bytes: fn(T) -> [u8; B]) {
-    let mut block: Vec<[u8; B]> = Vec::with_capacity(HASHED.min(numbers.len()));
-    for chunk in numbers.chunks(HASHED) {
-        block.clear();
-        block.extend(chunk.iter().map(|&number| bytes(number)));
-        hash.update(block.as_flattened());
-    }
-}
-
-/// As `update`, from a file.
-fn update_stored<T: Plain, const B: usize>(hash: &mut Sha256, numbers: &Section<T>, bytes: fn(T) -> [u8; B]) {
-    for chunk in numbers.chunks(HASHED) {
-        update(hash, &chunk.unwrap_or_else(|error| fail(error)), bytes);
     }
 }
 

@@ -8,6 +8,7 @@ use nigh_formats::interrupt::fail;
 use nigh_formats::sections::{BLOCK, Numbers, Plain, Section};
 use nigh_formats::{Error, Result};
 use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -22,6 +23,8 @@ pub(crate) struct StoredRows {
     offset_blocks: BlockCache<usize>,
     neighbour_blocks: BlockCache<u32>,
     weight_blocks: BlockCache<f32>,
+    /// Whether all neighbours exist. Their checksums are known since, so that it stays true.
+    is_checked: AtomicBool,
     /// All of it, once somebody needed it.
     loaded: OnceLock<Arrays>,
 }
@@ -75,6 +78,7 @@ impl StoredRows {
             offset_blocks: BlockCache::new(),
             neighbour_blocks: BlockCache::new(),
             weight_blocks: BlockCache::new(),
+            is_checked: AtomicBool::new(false),
             loaded: OnceLock::new(),
         }
     }
@@ -182,6 +186,9 @@ impl StoredRows {
 
     fn check_neighbours(&self, neighbours: &[u32]) -> Result<()> {
         let n = self.num_nodes();
+        if self.is_checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         match neighbours.iter().copied().max() {
             Some(largest) if largest as usize >= n => {
                 Err(self.wrong(format!("has a link to node {largest}; neighbours exceed the {n} nodes")))
@@ -320,7 +327,8 @@ impl<'a> StretchReader<'a> {
         while self.next < n && end - self.start + 2 * (self.next - into.first) < self.entries {
             let offset = self.offset(self.next + 1)?;
             if offset < end || offset > rows.num_entries() {
-                let problem = format!("offsets of node {} do not ascend to {} neighbours", self.next, rows.num_entries());
+                let problem =
+                    format!("offsets of node {} do not ascend to {} neighbours", self.next, rows.num_entries());
                 return Err(rows.wrong(problem));
             }
             end = offset;
@@ -339,6 +347,9 @@ impl<'a> StretchReader<'a> {
             weights.read_into(self.start..end, into.weights.get_or_insert_default())?;
         }
         self.start = end;
+        if self.next == n {
+            rows.is_checked.store(true, Ordering::Relaxed);
+        }
         Ok(true)
     }
 
@@ -388,12 +399,7 @@ impl<T: Plain> BlockCache<T> {
     }
 
     /// A block, which is checked when it is read.
-    fn block(
-        &self,
-        section: &Section<T>,
-        number: usize,
-        check: impl FnOnce(&[T]) -> Result<()>,
-    ) -> Arc<Numbers<T>> {
+    fn block(&self, section: &Section<T>, number: usize, check: impl FnOnce(&[T]) -> Result<()>) -> Arc<Numbers<T>> {
         let slot = || self.0[number % SLOTS].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, block)) = slot().as_ref().filter(|known| known.0 == number) {
             return block.clone();
@@ -446,6 +452,85 @@ impl<T> Deref for Entries<'_, T> {
             Entries::InMemory(numbers) => numbers,
             Entries::OfBlock(block, places) => &block[places.clone()],
             Entries::Read(numbers) => numbers,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dataset::{Dataset, GraphStore};
+    use crate::graph::Graph;
+    use std::path::Path;
+
+    /// A hub whose row is longer than a block, and rows across the ends of blocks.
+    fn graph(weighted: bool) -> Graph {
+        let hub = (1..13_000u32).map(|leaf| [5_000, if leaf == 5_000 { 0 } else { leaf }]);
+        let edges: Vec<[u32; 2]> = hub.chain((0..40_000).map(|at| [at % 12_999, at * 7 % 13_001 % 13_000])).collect();
+        let weights: Vec<f32> = (0..edges.len()).map(|at| 0.5 + (at % 9) as f32).collect();
+        let graph = match weighted {
+            true => Graph::from_weighted_edges(13_010, &edges, &weights),
+            false => Graph::from_edges(13_010, &edges),
+        };
+        graph.unwrap().0
+    }
+
+    fn stored(graph: &Graph, path: &Path) -> Graph {
+        Dataset::from_graph("x", graph.clone()).store(path).unwrap();
+        GraphStore::open(path).unwrap().graph().clone()
+    }
+
+    #[test]
+    fn rows_are_the_same_from_a_file_however_they_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        for weighted in [false, true] {
+            let graph = graph(weighted);
+            let stored = stored(&graph, &folder.path().join("x.nigh"));
+            stored.verify().unwrap();
+            for entries in [1, 1_000, 20_000, 1 << 30] {
+                let mut next = 0;
+                stored.for_each_stretch(entries, |rows| {
+                    assert_eq!(rows.first, next);
+                    for row in rows.range() {
+                        assert_eq!(
+                            (rows.neighbours(row), rows.weights(row)),
+                            (graph.neighbours(row), graph.weights(row))
+                        );
+                    }
+                    next = rows.range().end;
+                });
+                assert_eq!(next, graph.num_nodes());
+            }
+            let (lookup, expected) = (stored.lookup(), graph.lookup());
+            for row in (0..13_010).step_by(3).chain([5_000]) {
+                let places = lookup.entries(row);
+                assert_eq!((places.clone(), stored.degree(row)), (expected.entries(row), graph.degree(row)));
+                assert_eq!(*lookup.neighbours(row), *graph.neighbours(row));
+                assert_eq!(lookup.weights_at(places.clone()).as_deref(), graph.weights(row));
+                for node in [0, 1, 4_999, 5_000, 6_000, 12_999, 13_009] {
+                    let below = lookup.count_below(places.clone(), node);
+                    assert_eq!(below, expected.count_below(places.clone(), node), "{row} {node}");
+                    assert_eq!(stored.has_edge(row as u32, node), graph.has_edge(row as u32, node));
+                }
+            }
+            assert!((0..13_000).all(|node| lookup.count_below(lookup.entries(5_000), node)
+                == expected.count_below(expected.entries(5_000), node)));
+            assert_eq!(stored.read_rows(4_990..5_010).unwrap(), graph.read_rows(4_990..5_010).unwrap());
+            assert_eq!((stored.max_degree(), stored.digest()), (graph.max_degree(), graph.digest()));
+            assert!(stored.held().is_err(), "nothing so far needs all of it in memory");
+            assert_eq!(stored, graph);
+            assert!(stored.held().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_graph_in_a_file_is_written_again_without_being_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["x.nigh", "y.nigh"].map(|name| folder.path().join(name));
+        for weighted in [false, true] {
+            let stored = stored(&graph(weighted), &one);
+            Dataset::from_graph("x", stored.clone()).store(&two).unwrap();
+            assert!(stored.held().is_err());
+            assert_eq!(std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap());
         }
     }
 }

@@ -81,7 +81,8 @@ pub(super) fn route(
     let numbers = numbers(&ids_of(part)?, kind, merged, bases)?;
     let sections = Sections::open(part)?;
     let edges = sections.get::<u32>("edges")?.ok_or_else(|| Error::file(part, "has no section `edges`"))?;
-    let mut weights = sections.get::<f32>("weights")?.map(|weights| weights.read_all()).transpose()?.into_iter().flatten();
+    let mut weights =
+        sections.get::<f32>("weights")?.map(|weights| weights.read_all()).transpose()?.into_iter().flatten();
     let mut blocks: Vec<Entries> = outs.iter().map(|_| Entries::default()).collect();
     let mut at = 0;
     for ends in edges.chunks(2 * EDGES) {
@@ -340,7 +341,8 @@ fn copy<T: Plain>(from: &Section<T>, to: &mut SectionWriter) -> Result<()> {
 fn copy_ends(ends: &Section<usize>, before: usize, to: &mut SectionWriter) -> Result<usize> {
     let mut last = before;
     for (number, chunk) in ends.chunks(EDGES).enumerate() {
-        let chunk: Vec<usize> = chunk?.iter().skip(usize::from(number == 0)).map(|end| before.wrapping_add(*end)).collect();
+        let chunk: Vec<usize> =
+            chunk?.iter().skip(usize::from(number == 0)).map(|end| before.wrapping_add(*end)).collect();
         last = chunk.last().copied().unwrap_or(last);
         to.write(&chunk)?;
     }

@@ -69,9 +69,8 @@ fn of_links(heuristic: Heuristic, test: &[AskedPairs<'_>], metrics: &[PairMetric
         let left_out = format!("it takes {operations:.0e} operations; nigh train --model {name} runs it");
         return Ok(Baseline { name, metrics: Metrics::new(), left_out: Some(left_out) });
     }
-    let of_part = |(graph, question): &AskedPairs<'_>| {
-        question.measure_all(metrics, |pairs| Ok(heuristic.scores(graph, pairs)))
-    };
+    let of_part =
+        |(graph, question): &AskedPairs<'_>| question.measure_all(metrics, |pairs| Ok(heuristic.scores(graph, pairs)));
     let of_parts = test.iter().map(of_part).collect::<Result<Vec<_>>>()?;
     Ok(Baseline { name, metrics: named(metrics, &of_parts), left_out: None })
 }
