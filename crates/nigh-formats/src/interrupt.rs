@@ -3,8 +3,9 @@
 //! Loops that may take long call [`check`] once per block of work. After [`Interrupt::trip`] the next check unwinds the stack
 //! to [`catch`], without a message: everything in between is dropped as after an error, on all threads of the work. So no
 //! function in between has to return an error for it, and none computes with half of a result. A program that is compiled with
-//! `panic = "abort"` ends there.
+//! `panic = "abort"` ends there. [`fail`] takes the same path, for a file that can no longer be read in the midst of such work.
 
+use crate::error::Error;
 use crate::memory::TooLarge;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
@@ -23,7 +24,7 @@ struct Switch {
 }
 
 /// Why work was stopped.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum Stopped {
     /// From outside.
     #[error("interrupted")]
@@ -31,6 +32,9 @@ pub enum Stopped {
     /// It needs more memory than is left.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
+    /// By a file that could be opened, and can't be read.
+    #[error(transparent)]
+    Failed(#[from] Error),
 }
 
 impl Interrupt {
@@ -146,6 +150,11 @@ pub fn stop(reason: Stopped) -> ! {
     panic::resume_unwind(Box::new(reason))
 }
 
+/// Stops the work with the error of a file that could be opened and can't be read, which `catch` returns.
+pub fn fail(error: Error) -> ! {
+    stop(Stopped::Failed(error))
+}
+
 /// The result of work, or why it was stopped. A panic stays a panic.
 pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
     CATCHING.fetch_add(1, Ordering::Relaxed);
@@ -171,18 +180,33 @@ mod tests {
             check();
             watched.by_this_thread();
             other.trip();
-            assert_eq!(catch(check), Ok(()));
+            assert!(catch(check).is_ok());
             mine.clone().trip();
-            assert_eq!(catch(check), Err(Stopped::Interrupted));
+            assert!(matches!(catch(check), Err(Stopped::Interrupted)));
             watched.set(Vec::new());
-            assert_eq!(catch(check), Ok(()));
+            assert!(catch(check).is_ok());
             watched.set(vec![Interrupt::after_checks(2)]);
-            assert_eq!(catch(|| (0..5).map(|at| (check(), at).1).collect::<Vec<_>>()), Err(Stopped::Interrupted));
+            assert!(catch(|| (0..5).map(|at| (check(), at).1).collect::<Vec<_>>()).is_err());
             watched.set(vec![Interrupt::after_checks(5)]);
-            assert_eq!(catch(|| (0..5).for_each(|_| check())), Ok(()));
+            assert!(catch(|| (0..5).for_each(|_| check())).is_ok());
         })
         .join()
         .unwrap();
         assert!(panic::catch_unwind(|| catch(|| panic!("as asked"))).is_err(), "a panic is no interruption");
+    }
+
+    #[test]
+    fn a_file_that_fails_stops_the_work_of_all_threads_with_its_error() {
+        use rayon::prelude::*;
+        let broken = || Error::file(std::path::Path::new("x.nigh"), "is broken");
+        let work = || {
+            (0..1_000).into_par_iter().for_each(|at| {
+                if at % 100 == 7 {
+                    fail(broken())
+                }
+            })
+        };
+        let stopped = catch(work).unwrap_err();
+        assert!(matches!(&stopped, Stopped::Failed(_)) && stopped.to_string() == "x.nigh: is broken");
     }
 }

@@ -11,7 +11,7 @@
 //! | Matrix Market, METIS, Matlab 5 to 7 | [`matrix_market`], [`metis`], [`matlab`] | |
 //! | GraphML, GEXF | [`graph_xml`] | |
 //! | Python pickle, PyTorch pt | [`pickle`], [`torch`] | |
-//! | sections of plain numbers, mapped (`.nigh`) | [`sections`] | [`sections`] |
+//! | sections of plain numbers (`.nigh`) | [`sections`] | [`sections`] |
 //! | safetensors | [`safetensors`] | [`safetensors`] |
 //!
 //! Readers take bytes, `Read` or `Read + Seek`, and a name for their messages; a function called `open` opens a path

@@ -2,6 +2,7 @@
 
 use nigh::Error;
 use nigh::formats::brief;
+use nigh::formats::interrupt::catch;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -22,6 +23,11 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         }
         _ => raised(py, "InputError", message),
     }
+}
+
+/// What is read of a graph, whose file may be gone or changed by now.
+pub fn reading<T>(py: Python<'_>, read: impl FnOnce() -> T) -> PyResult<T> {
+    catch(read).map_err(|stopped| exception(py, stopped.into()))
 }
 
 /// The message, with the names of settings as Python writes them.

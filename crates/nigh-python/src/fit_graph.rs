@@ -1,6 +1,6 @@
 //! The graph that an estimator of scikit-learn learns from: what it was given to fit, and nothing else that its graph knows.
 
-use crate::errors::{exception, input_error};
+use crate::errors::{exception, input_error, reading};
 use crate::graph::Graph;
 use nigh::dataset::{Dataset, FixedPairs, FixedSplit, PaperDefaults};
 use nigh::{LabelSets, Sample};
@@ -53,7 +53,8 @@ pub fn fit_pairs(
     let built = match sample.graph.is_weighted() {
         false => nigh::Graph::from_edges(n, &edges),
         true => {
-            let weights: Vec<f32> = edges.iter().map(|&edge| weight(&sample.graph, edge)).collect();
+            let weights = || edges.iter().map(|&edge| weight(&sample.graph, edge)).collect::<Vec<f32>>();
+            let weights = reading(py, weights)?;
             nigh::Graph::from_weighted_edges(n, &edges, &weights)
         }
     };

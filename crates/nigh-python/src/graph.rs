@@ -1,6 +1,6 @@
 //! `Graph`: a dataset of the library, and how Python's user wrote its ids.
 
-use crate::errors::{exception, input_error};
+use crate::errors::{exception, input_error, reading};
 use crate::ids::{IdArray, texts, to_python};
 use crate::work;
 use nigh::dataset::{
@@ -249,9 +249,9 @@ impl Graph {
     }
 
     /// Of nodes, edges and weights of every graph.
-    fn digest(&self) -> String {
-        let digests: Vec<String> = self.dataset.samples.iter().map(|sample| sample.graph.digest()).collect();
-        digests.join("-")
+    fn digest(&self, py: Python<'_>) -> PyResult<String> {
+        let digests = || self.dataset.samples.iter().map(|sample| sample.graph.digest()).collect::<Vec<_>>();
+        Ok(reading(py, digests)?.join("-"))
     }
 
     /// The ids of a graph, in the order of its nodes.
@@ -270,22 +270,25 @@ impl Graph {
     /// Every edge once, as places of its ends, the smaller first.
     #[pyo3(signature = (number = 0))]
     fn edges<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyArray2<u32>>> {
-        let ends: Vec<u32> = self.sample(py, number)?.graph.edges().flatten().collect();
-        ends.into_pyarray(py).reshape([self.sample(py, number)?.graph.num_edges(), 2])
+        let graph = &self.sample(py, number)?.graph;
+        let ends = reading(py, || graph.edges().flatten().collect::<Vec<u32>>())?;
+        ends.into_pyarray(py).reshape([graph.num_edges(), 2])
     }
 
     /// A weight per edge, in the order of `edges`.
     #[pyo3(signature = (number = 0))]
     fn weights<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
         let graph = &self.sample(py, number)?.graph;
-        Ok(graph.is_weighted().then(|| graph.edge_weights().into_pyarray(py)))
+        let weights = reading(py, || graph.is_weighted().then(|| graph.edge_weights()))?;
+        Ok(weights.map(|weights| weights.into_pyarray(py)))
     }
 
     /// The number of neighbours of each node.
     #[pyo3(signature = (number = 0))]
     fn degrees<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let graph = &self.sample(py, number)?.graph;
-        Ok((0..graph.num_nodes()).map(|node| graph.degree(node) as u32).collect::<Vec<_>>().into_pyarray(py))
+        let degrees = || (0..graph.num_nodes()).map(|node| graph.degree(node) as u32).collect::<Vec<_>>();
+        Ok(reading(py, degrees)?.into_pyarray(py))
     }
 
     /// `F` as a matrix, or as starts, columns, values and width of its compressed rows; `None` for no features.

@@ -524,6 +524,7 @@ impl From<Stopped> for Error {
             Stopped::TooLarge(problem) => {
                 Error::too_large(problem, "fewer nodes, edges or features, or a smaller width or signal-dim take less")
             }
+            Stopped::Failed(error) => Error::Format(error),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::graph::proximity::Walks;
-use crate::graph::{Graph, Operator, RowLookup};
+use crate::graph::{Graph, Operator};
 use crate::linalg::Storage;
 use crate::memory::Memory;
 use crate::panels::{PanelPlan, PanelSource, Propagation};
-use crate::plan::{PropagationEstimate, Workload};
+use crate::plan::{PropagationEstimate, Way, Workload};
 use crate::seeds::{Purpose, Rng, Seeds};
 use crate::source::Signal;
 use rayon::prelude::*;
@@ -46,10 +46,13 @@ pub(crate) fn certified_error(max_norm: f64, dim: usize, delta: f64) -> Option<f
 /// estimate would look good on them.
 pub(crate) fn sample_pairs(graph: &Graph, hops: usize, count: usize, seed: u64) -> Vec<[u32; 2]> {
     let mut rng = Seeds::new(seed).rng(Purpose::Certify, &[]);
-    let rows = RowLookup::new(graph);
-    let step = |at: u32, rng: &mut Rng| match rows.neighbours(at as usize) {
-        [] => at,
-        neighbours => neighbours[rng.below(neighbours.len())],
+    let rows = graph.lookup();
+    let step = |at: u32, rng: &mut Rng| match rows.entries(at as usize) {
+        places if places.is_empty() => at,
+        places => {
+            let place = places.start + rng.below(places.len());
+            rows.neighbours_at(place..place + 1)[0]
+        }
     };
     let mut pair = || {
         let start = rng.below(graph.num_nodes()) as u32;
@@ -184,7 +187,7 @@ impl Certification {
         let columns = self.signal_dim.unwrap_or(COLUMNS).min(COLUMNS);
         let workload = Workload { id_bytes, ..Workload::of_graph(graph, columns, self.hops) };
         let estimate = workload.certification(self.pairs, pair_bytes.max(bound_bytes), memory);
-        let remedy = match graph.is_mapped() {
+        let remedy = match graph.is_stored() {
             true => "fewer pairs have fewer rows",
             false => "a graph file lets edges stay on disk, and fewer pairs have fewer rows",
         };
@@ -290,6 +293,9 @@ impl Certification {
         mut progress: impl FnMut(usize, usize),
     ) -> Result<Certificate> {
         self.check()?;
+        if plan.estimate.way != Way::OutOfCore {
+            graph.load()?;
+        }
         let Certification { epsilon, delta, hops, signal, pairs, seed, .. } = *self;
         let operator = Operator::symmetric(graph.clone());
         let RowNorm { norm: max_norm, is_exact } = self.max_row_norm(&operator, plan);

@@ -7,6 +7,7 @@ use crate::linalg::half::Storage;
 use crate::memory::Memory;
 use crate::panels::{PanelPlan, PanelProgress};
 use crate::seeds::{Purpose, Seeds};
+use nigh_formats::sections::BLOCK;
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
@@ -22,7 +23,7 @@ pub struct Workload {
     /// Whether edges have weights.
     pub weighted: bool,
     /// Whether the graph is in a graph file, from which edges can be read again and again.
-    pub mapped: bool,
+    pub stored: bool,
     /// Bytes of the names of nodes in memory: none if they are 0, 1, ....
     pub id_bytes: usize,
     /// Bytes of the features of nodes in memory.
@@ -98,7 +99,7 @@ pub struct PropagationEstimate {
 const PANELS: &str = "panels of Ã^K E";
 /// The program and its threads, and blocks of rows on their way.
 const BUFFERS: usize = 160 << 20;
-/// Edges of a graph file that are in use at a time.
+/// Edges of a graph file that are in memory at a time: two stretches of rows, and blocks that were looked up.
 const STREAMED: usize = 24 << 20;
 /// From here on a column costs little more in a narrower panel.
 const GOOD_WIDTH: usize = 16;
@@ -111,7 +112,7 @@ impl Workload {
             num_nodes: graph.num_nodes(),
             num_edges: graph.num_edges(),
             weighted: graph.is_weighted(),
-            mapped: graph.is_mapped(),
+            stored: graph.is_stored(),
             id_bytes: 0,
             feature_bytes: 0,
             feature_columns: 0,
@@ -125,6 +126,12 @@ impl Workload {
     /// Offsets, neighbours and weights.
     pub fn csr_bytes(&self) -> usize {
         8 * (self.num_nodes + 1) + if self.weighted { 16 } else { 8 } * self.num_edges
+    }
+
+    /// Edges of a graph file that are in memory at a time, and the checksums of all.
+    fn streamed_bytes(&self) -> usize {
+        let csr = self.csr_bytes();
+        (STREAMED + csr / (BLOCK / 8)).min(csr)
     }
 
     fn entry_bytes(&self) -> usize {
@@ -164,7 +171,7 @@ impl Workload {
         let narrow = || [8, LEAST_WIDTH].into_iter().filter(|&width| width < self.signal_dim);
         let mut candidates = vec![(Way::InMemory, self.signal_dim)];
         candidates.extend(widths().map(|width| (Way::Panels, width)));
-        if self.mapped {
+        if self.stored {
             candidates.push((Way::OutOfCore, self.signal_dim));
             candidates.extend(widths().chain(narrow()).map(|width| (Way::OutOfCore, width)));
         }
@@ -175,7 +182,7 @@ impl Workload {
     fn estimate(&self, way: Way, panel_width: usize) -> PropagationEstimate {
         let part = |part, bytes| PartSize { part, bytes };
         let edges = match way {
-            Way::OutOfCore => STREAMED.min(self.csr_bytes()),
+            Way::OutOfCore => self.streamed_bytes(),
             Way::InMemory | Way::Panels => self.csr_bytes(),
         };
         let mut memory = vec![
@@ -218,9 +225,9 @@ impl Workload {
         let (rows, pairs) = (4 * nodes * (self.signal_dim + self.feature_columns), positives * (1 + ratio) + evaluated);
         let (csr, operator) = (self.csr_bytes(), 4 * self.num_nodes);
         // A graph in memory stays there, beside the one without held-out edges.
-        let (held, streamed) = if self.mapped { (0, STREAMED.min(csr)) } else { (csr, csr) };
-        let edges = if way == Way::OutOfCore { STREAMED.min(csr) } else { csr };
-        let lengths = if self.mapped { 4 * self.num_nodes } else { 0 };
+        let (held, streamed) = if self.stored { (0, self.streamed_bytes()) } else { (csr, csr) };
+        let edges = if way == Way::OutOfCore { self.streamed_bytes() } else { csr };
+        let lengths = if self.stored { 4 * self.num_nodes } else { 0 };
         let drawing = vec![
             part("edges (CSR)", held + streamed + lengths),
             // Numbers of edges and their order, then the edges.
@@ -247,7 +254,7 @@ impl Workload {
         let widest = self.signal_dim.max(self.feature_columns);
         let mut disk = vec![
             part("panels that wait", if panel_width < widest { 4 * self.num_nodes * widest } else { 0 }),
-            part("graph without held-out edges", if self.mapped { csr } else { 0 }),
+            part("graph without held-out edges", if self.stored { csr } else { 0 }),
         ];
         disk.retain(|part| part.bytes > 0);
         PropagationEstimate { way, panel_width, memory, disk }
@@ -316,7 +323,7 @@ impl Workload {
 
     /// What makes a run take less memory.
     pub fn remedy(&self) -> &'static str {
-        match (self.mapped, self.storage) {
+        match (self.stored, self.storage) {
             (true, Storage::Single) => {
                 "hop storage float16 halves the panels, and fewer pairs or epochs have fewer rows"
             }
@@ -347,8 +354,8 @@ impl PropagationEstimate {
 
     /// As the propagation takes it; panels wait in `folder`.
     pub fn plan(&self, folder: &Path) -> PanelPlan {
-        let (releases, progress) = (self.way == Way::OutOfCore, PanelProgress::default());
-        PanelPlan { width: self.panel_width, releases, folder: folder.to_path_buf(), progress }
+        let (reads_edges, progress) = (self.way == Way::OutOfCore, PanelProgress::default());
+        PanelPlan { width: self.panel_width, reads_edges, folder: folder.to_path_buf(), progress }
     }
 }
 
@@ -388,7 +395,7 @@ mod tests {
             num_nodes: 50_000_000,
             num_edges: 1_000_000_000,
             weighted: false,
-            mapped: true,
+            stored: true,
             id_bytes: 0,
             feature_bytes: 0,
             feature_columns: 0,
@@ -413,7 +420,7 @@ mod tests {
         let least = way(billion(), gib(1)).unwrap_err();
         assert_eq!(way(billion(), Some(least)).unwrap().1, LEAST_WIDTH);
         // Edges that are in memory stay there.
-        let owned = Workload { mapped: false, ..billion() };
+        let owned = Workload { stored: false, ..billion() };
         assert_eq!(way(owned, gib(14)), Ok((Way::Panels, 8)));
         assert!(owned.propagation(gib(8)).is_err());
     }
@@ -423,7 +430,7 @@ mod tests {
         let found = billion().propagation(Some(Memory::new(8 << 30))).unwrap();
         let bytes = |part: &str| found.memory.iter().find(|found| found.part == part).map(|part| part.bytes);
         assert_eq!(bytes("panels of Ã^K E"), Some(2 * 50_000_000 * 16 * 4));
-        assert_eq!(bytes("edges (CSR)"), Some(STREAMED));
+        assert_eq!(bytes("edges (CSR)"), Some(STREAMED + 8_400_000_008 / 2048));
         assert_eq!(found.disk, [PartSize { part: "panels that wait", bytes: 50_000_000 * 32 * 4 }]);
         assert_eq!(billion().csr_bytes(), 8_400_000_008);
         let measured = measure_hop(16).unwrap();

@@ -78,7 +78,7 @@ impl Workload {
             num_nodes: nodes,
             num_edges: edges,
             weighted: false,
-            mapped: true,
+            stored: true,
             id_bytes: 0,
             feature_bytes: 0,
             feature_columns: 0,

@@ -275,5 +275,5 @@ fn gather(files: &[PathBuf], nodes: &AskedNodes, [rows, cols]: [usize; 2]) -> Re
 
 fn section<T: Plain>(sections: &Sections, name: &str) -> Result<Vec<T>> {
     let missing = || Error::file(sections.path(), format!("has no section `{name}`; it holds no pairs"));
-    Ok(sections.get::<T>(name)?.ok_or_else(missing)?.to_vec())
+    Ok(sections.get::<T>(name)?.ok_or_else(missing)?.read_all()?)
 }

@@ -45,7 +45,7 @@ struct Pool {
 }
 
 /// Runs `work` on so many threads, by default one per core. When `interrupt` is tripped, meanwhile or before, the work stops
-/// within a fraction of a second, and the result is [`Error::Interrupted`].
+/// within a fraction of a second, and the result is [`Error::Interrupted`]. A graph file that can no longer be read stops it, too.
 pub fn run<T: Send, E: From<Error> + Send>(
     threads: Option<usize>,
     interrupt: &Interrupt,

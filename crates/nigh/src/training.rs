@@ -181,6 +181,9 @@ impl<'d, 'o> Training<'d, 'o> {
     pub fn run(self) -> Result<Trained> {
         let is_sampled = self.is_sampled();
         let Training { dataset, config, architecture, split, observer, checkpoint, reporting, plan } = self;
+        if !(is_sampled && plan.graph_in.is_some()) {
+            dataset.samples.iter().try_for_each(|sample| sample.graph.load())?;
+        }
         let splits = match &split {
             Some(split) => Splits::Given(split),
             None if is_sampled => Splits::Sampled(&plan),

@@ -42,6 +42,7 @@ fn seeds() -> Vec<Seed> {
         ),
         ("store", "names.nigh", graph_files::stored(b"source,target,weight\na,b,0.5\nb,c,2\n")),
         ("store", "numbers.nigh", graph_files::stored(b"0 1\n1 2\n")),
+        ("store", "names-1.nigh", include_bytes!("version-1/names.nigh").to_vec()),
     ]
 }
 

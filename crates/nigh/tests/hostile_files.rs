@@ -30,6 +30,19 @@ const HOSTILE: &[Hostile] = &[
         bytes[4096] ^= 1;
         bytes
     }),
+    ("blocks.nigh", "store", "section `neighbours` is damaged", || {
+        // The checksum of its only block, behind four neighbours.
+        let mut bytes = graph_files::stored(b"0 1\n1 2\n");
+        bytes[4096 + 16] ^= 1;
+        bytes
+    }),
+    ("version-1.nigh", "store", "section `neighbours` is damaged", || {
+        let mut bytes = include_bytes!("version-1/numbers.nigh").to_vec();
+        bytes[4096] ^= 1;
+        bytes
+    }),
+    ("neighbour.nigh", "store", "neighbours exceed the 2 nodes", || graph_files::sections(&[0, 1, 2], &[1, 2])),
+    ("offsets.nigh", "store", "do not ascend", || graph_files::sections(&[0, 1 << 40, 2], &[1, 0])),
     ("cut.csv.gz", "gz", "edge.csv.gz", || gzip(&b"0,1\n".repeat(100))[..20].to_vec()),
 ];
 

@@ -85,7 +85,7 @@ pub fn check_counts(options: &PropagationOptions) -> Result<()> {
 
 /// How a propagation is done within a limit.
 pub fn within(workload: &Workload, memory: Option<Memory>) -> Result<PropagationEstimate> {
-    let remedy = match workload.mapped {
+    let remedy = match workload.stored {
         true => "--hop-storage float16 halves the panels",
         false => {
             "a graph file (`nigh data convert`) lets edges stay on disk, and --hop-storage float16 halves the panels"

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod certify;
+mod changed_files;
 mod compare;
 mod completions_and_man;
 mod data_convert;

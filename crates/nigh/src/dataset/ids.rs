@@ -2,7 +2,9 @@
 
 use nigh_formats::Texts;
 use nigh_formats::records::RecordColumn;
+use rayon::prelude::*;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// The names of nodes.
@@ -88,6 +90,34 @@ impl Ids {
         match self {
             Ids::Names(names) => Ids::Names(nodes.map(|node| &names[node]).collect()),
             _ => Ids::from_integers(nodes.filter_map(|node| self.integer(node)).collect()),
+        }
+    }
+
+    /// An error if a node has no name, or the name of another. The first of them is number `first`.
+    pub(crate) fn check_distinct(&self, first: usize) -> Result<(), String> {
+        let compare: &(dyn Fn(u32, u32) -> Ordering + Sync) = match self {
+            Ids::Numbers(_) => return Ok(()),
+            Ids::Integers(numbers) if numbers.is_sorted_by(|a, b| a < b) => return Ok(()),
+            Ids::Integers(numbers) => &|a, b| numbers[a as usize].cmp(&numbers[b as usize]),
+            Ids::Names(names) => {
+                if let Some(node) = names.iter().position(str::is_empty) {
+                    return Err(format!("node {} has an empty name; give every node a name of its own", first + node));
+                }
+                if names.iter().is_sorted_by(|a, b| a < b) {
+                    return Ok(());
+                }
+                &|a, b| names[a as usize].cmp(&names[b as usize])
+            }
+        };
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        order.par_sort_unstable_by(|&a, &b| compare(a, b).then(a.cmp(&b)));
+        match order.windows(2).find(|pair| compare(pair[0], pair[1]).is_eq()) {
+            None => Ok(()),
+            Some(pair) => {
+                let [a, b] = [pair[0], pair[1]].map(|node| first + node as usize);
+                let name = self.name(pair[0] as usize);
+                Err(format!("nodes {a} and {b} are both called `{name}`; give every node a name of its own"))
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! The graph file, `*.nigh`: compressed sparse rows and the names of nodes, mapped into memory and not read.
+//! The graph file, `*.nigh`: compressed sparse rows and the names of nodes, opened in milliseconds and read where they are used.
 //!
 //! Sections of [`nigh_formats::sections`]: `neighbours` (u32, sorted within a row), `offsets` (u64, one more than there are
 //! nodes), `weights` (f32, beside the neighbours) if edges have any, and names of nodes that are not their numbers: `ids` (i64), or
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Edges, Graph, Mentioned, RowBlock, Spill, build_in_pieces};
 use crate::memory::Memory;
 use nigh_formats::atomic::unnamed_file;
-use nigh_formats::sections::{SectionWriter, Sections, bytes_of};
+use nigh_formats::sections::{Section, SectionWriter, Sections, bytes_of};
 use nigh_formats::{Format, Texts};
 use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom, Write};
@@ -45,8 +45,8 @@ impl GraphStore {
         path.is_file() && Format::of(path).is_ok_and(|format| format == Format::Sections)
     }
 
-    /// Opens a graph file in milliseconds, whatever its size: checks the header and the lengths of the arrays. The file must not
-    /// change while it is in use.
+    /// Opens a graph file in milliseconds, whatever its size: checks the header and the lengths of the arrays. If the file is changed, cut or
+    /// damaged while it is in use, the next read of that part is an error.
     pub fn open(path: &Path) -> Result<GraphStore> {
         GraphStore::of_sections(Sections::open(path)?)
     }
@@ -58,20 +58,20 @@ impl GraphStore {
         let neighbours = sections.get::<u32>("neighbours")?.ok_or_else(|| missing("neighbours"))?;
         let weights = sections.get::<f32>("weights")?;
         let ends = neighbours.len();
-        if offsets.first() != Some(&0) || offsets.last() != Some(&ends) || offsets.len() > u32::MAX as usize {
+        if offsets.is_empty() || offsets.len() > u32::MAX as usize {
             return Err(Error::file(path, format!("has {} offsets that do not fit {ends} neighbours", offsets.len())));
         }
         if weights.as_ref().is_some_and(|weights| weights.len() != ends) {
             return Err(Error::file(path, format!("has {ends} neighbours, but not as many weights")));
         }
-        Ok(GraphStore { graph: Graph::from_mapped(offsets, neighbours, weights), sections })
+        Ok(GraphStore { graph: Graph::from_sections(offsets, neighbours, weights)?, sections })
     }
 
     /// Reads all of the file and checks it: the checksum of each section, ascending rows, neighbours that exist, edges that are listed
     /// at both ends. A graph that is loaded for use is checked so first; that takes about as long as reading the file.
     pub fn verify(&self) -> Result<()> {
-        self.sections.verify()?;
-        self.graph.verify().map_err(|problem| Error::file(self.sections.path(), problem))
+        self.sections.verify_all_but(&["offsets", "neighbours", "weights"])?;
+        self.graph.verify()
     }
 
     /// The graph, which stays in the file.
@@ -108,24 +108,45 @@ impl GraphStore {
     }
 }
 
-/// Some of the names in a file of `n` nodes.
+/// Some of the names in a file of `n` nodes. Two nodes of one name, or one without a name, are an error.
 pub(crate) fn read_ids(sections: &Sections, n: usize, rows: Range<usize>) -> Result<Ids> {
     let path = sections.path();
     let wrong = |count: usize| Error::file(path, format!("has {n} nodes, but {count} names of nodes"));
-    if let Some(ids) = sections.get::<i64>("ids")? {
-        return if ids.len() == n { Ok(Ids::Integers(ids[rows].to_vec())) } else { Err(wrong(ids.len())) };
-    }
     let (bounds, text) = (sections.get::<u64>("name-bounds")?, sections.get::<u8>("names")?);
-    let (Some(bounds), Some(text)) = (bounds, text) else { return Ok(Ids::Numbers(rows.len())) };
-    if bounds.len() != n + 1 {
-        return Err(wrong(bounds.len().saturating_sub(1)));
+    let found = match (sections.get::<i64>("ids")?, bounds, text) {
+        (Some(ids), ..) if ids.len() == n => Ids::Integers(ids.read(rows.clone())?.to_vec()),
+        (Some(ids), ..) => return Err(wrong(ids.len())),
+        (None, Some(bounds), Some(_)) if bounds.len() != n + 1 => return Err(wrong(bounds.len().saturating_sub(1))),
+        (None, Some(bounds), Some(text)) => {
+            let mut names = Texts::default();
+            for first in rows.clone().step_by(NAMES) {
+                let some = first..(first + NAMES).min(rows.end);
+                read_names(&bounds, &text, some, &mut names)?;
+            }
+            Ids::Names(names)
+        }
+        _ => return Ok(Ids::Numbers(rows.len())),
+    };
+    found.check_distinct(rows.start).map_err(|problem| Error::file(path, problem))?;
+    Ok(found)
+}
+
+/// Names that are read at a time.
+const NAMES: usize = 1 << 16;
+
+fn read_names(bounds: &Section<u64>, text: &Section<u8>, rows: Range<usize>, names: &mut Texts) -> Result<()> {
+    let wrong = |problem: String| Error::file(bounds.path(), problem);
+    let bounds = bounds.read(rows.start..rows.end + 1)?;
+    let (first, last) = (bounds[0] as usize, bounds[rows.len()] as usize);
+    if !bounds.is_sorted() || last > text.len() {
+        return Err(wrong(format!("the names of nodes {} to {} do not follow each other", rows.start, rows.end - 1)));
     }
-    let mut names = Texts::default();
-    for (node, pair) in rows.clone().zip(bounds[rows.start..=rows.end].windows(2)) {
-        let name = text.get(pair[0] as usize..pair[1] as usize).and_then(|name| std::str::from_utf8(name).ok());
-        names.push(name.ok_or_else(|| Error::file(path, format!("the name of node {node} is no text")))?);
+    let text = text.read(first..last)?;
+    for (node, pair) in rows.zip(bounds.windows(2)) {
+        let name = std::str::from_utf8(&text[pair[0] as usize - first..pair[1] as usize - first]);
+        names.push(name.map_err(|_| wrong(format!("the name of node {node} is no text")))?);
     }
-    Ok(Ids::Names(names))
+    Ok(())
 }
 
 /// Adds the sections of names, unless nodes are known by their numbers.
@@ -172,7 +193,7 @@ fn limits(out: &Path, memory: Memory) -> Result<(Spill, usize)> {
         let least = Memory::new(LEAST_MEMORY);
         return Err(Error::setting("memory", memory, format!("a graph file takes {least} at least")));
     }
-    let folder = out.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(out);
     let share = memory.bytes() / 3;
     Ok((Spill { folder: folder.to_path_buf(), bytes: share / rayon::current_num_threads() }, share))
 }
@@ -221,6 +242,10 @@ fn convert(path: &Path, input: &InputFiles, out: &Path, spill: &Spill, memory: u
 const LEAST_MEMORY: usize = 64 << 20;
 
 fn store(path: &Path, graph: &Graph, ids: &Ids, cleaning: Cleaning) -> Result<Stored> {
+    ids.check_distinct(0).map_err(|problem| Error::file(path, format!("can't be written: {problem}")))?;
+    if graph.is_stored() {
+        return store_streamed(path, graph, ids, cleaning);
+    }
     let (offsets, neighbours, weights) = graph.parts();
     let mut writer = SectionWriter::create(path)?;
     writer.section("neighbours")?;
@@ -233,6 +258,20 @@ fn store(path: &Path, graph: &Graph, ids: &Ids, cleaning: Cleaning) -> Result<St
     offsets.chunks(CHUNK).try_for_each(|chunk| writer.write(chunk))?;
     write_ids(&mut writer, ids)?;
     finish(writer, path, cleaning, graph.num_nodes(), graph.num_edges())
+}
+
+/// As `store`, of a graph in a file that may be larger than memory.
+fn store_streamed(path: &Path, graph: &Graph, ids: &Ids, cleaning: Cleaning) -> Result<Stored> {
+    let mut writer = StoreWriter::create(path, folder_of(path))?;
+    graph.rows_without(&[], |block| writer.rows(&block))?;
+    writer.finish_rows()?;
+    write_ids(&mut writer.sections, ids)?;
+    finish(writer.sections, path, cleaning, graph.num_nodes(), graph.num_edges())
+}
+
+/// The folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Numbers that are written at once.
@@ -326,8 +365,7 @@ impl StoreWriter {
 
 /// Writes a graph without some of its edges as a graph file, whose nodes are named by their numbers.
 pub(crate) fn store_without(graph: &Graph, hidden: &[[u32; 2]], path: &Path) -> Result<Stored> {
-    let folder = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut writer = StoreWriter::create(path, folder)?;
+    let mut writer = StoreWriter::create(path, folder_of(path))?;
     graph.rows_without(hidden, |block| writer.rows(&block))?;
     writer.finish_rows()?;
     let StoreWriter { path, sections, num_entries, .. } = writer;
@@ -335,7 +373,7 @@ pub(crate) fn store_without(graph: &Graph, hidden: &[[u32; 2]], path: &Path) -> 
 }
 
 /// As `store_without`, in a file without a name in this folder, which is gone when nobody uses it, however the process ends.
-pub(crate) fn mapped_without(graph: &Graph, hidden: &[[u32; 2]], folder: &Path) -> Result<Graph> {
+pub(crate) fn stored_without(graph: &Graph, hidden: &[[u32; 2]], folder: &Path) -> Result<Graph> {
     let mut writer = StoreWriter::to(SectionWriter::unnamed(folder)?, folder, folder)?;
     graph.rows_without(hidden, |block| writer.rows(&block))?;
     writer.finish_rows()?;
@@ -368,7 +406,7 @@ mod tests {
             let stored = dataset.store(&out).unwrap();
             assert_eq!((stored.num_nodes, stored.num_edges), (dataset.num_nodes(), dataset.num_edges()));
             assert!(same(&loaded(&out), &dataset), "{content}");
-            assert!(loaded(&out).samples[0].graph.is_mapped() && loaded(&out).notes.is_empty());
+            assert!(loaded(&out).samples[0].graph.is_stored() && loaded(&out).notes.is_empty());
         }
         let lonely = Dataset::from_graph("x", Graph::from_edges(5, &[[1, 2]]).unwrap().0);
         lonely.store(&out).unwrap();
@@ -437,6 +475,56 @@ mod tests {
     }
 
     #[test]
+    fn two_nodes_of_one_name_and_nodes_without_a_name_are_neither_written_nor_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.nigh");
+        let named = |names: [&str; 3]| {
+            let mut dataset = Dataset::from_graph("x", Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap().0);
+            dataset.samples[0].ids = Ids::Names(names.iter().collect()).into();
+            dataset
+        };
+        named(["b", "a", "c"]).store(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for (names, problem) in [
+            (["b", "a", "b"], "nodes 0 and 2 are both called `b`; give every node a name of its own"),
+            (["b", "", "c"], "node 1 has an empty name; give every node a name of its own"),
+        ] {
+            let error = named(names).store(&path).unwrap_err().to_string();
+            assert!(error.contains("x.nigh: can't be written: ") && error.contains(problem), "{error}");
+            assert!(std::fs::read(&path).unwrap() == whole, "what was there stays");
+            // As another program may write it.
+            let mut writer = SectionWriter::create(&folder.path().join("y.nigh")).unwrap();
+            writer.section("neighbours").unwrap();
+            writer.write(&[1u32, 0, 2, 1]).unwrap();
+            writer.section("offsets").unwrap();
+            writer.write(&[0u64, 1, 3, 4]).unwrap();
+            write_ids(&mut writer, &Ids::Names(names.iter().collect())).unwrap();
+            writer.finish().unwrap();
+            let read = Dataset::from_files(&folder.path().join("y.nigh"), &InputFiles::default());
+            let error = read.unwrap_err().to_string();
+            assert!(error.contains("y.nigh: node") && error.contains(problem), "{error}");
+        }
+    }
+
+    #[test]
+    fn files_of_the_first_version_are_the_same_graphs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (text, out) = (folder.path().join("x.csv"), folder.path().join("x.nigh"));
+        for (name, edges) in [("names", "source,target,weight\na,b,0.5\nb,c,2\n"), ("numbers", "0,1\n1,2\n")] {
+            let old = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/version-1/{name}.nigh"));
+            std::fs::write(&text, edges).unwrap();
+            assert!(same(&loaded(&old), &loaded(&text)), "{name}");
+            loaded(&old).store(&out).unwrap();
+            let mut bytes = std::fs::read(&old).unwrap();
+            assert_ne!(bytes, std::fs::read(&out).unwrap());
+            bytes[4096] ^= 1;
+            std::fs::write(&out, bytes).unwrap();
+            let error = Dataset::from_files(&out, &InputFiles::default()).unwrap_err().to_string();
+            assert!(error.contains("section `neighbours` is damaged"), "{error}");
+        }
+    }
+
+    #[test]
     fn files_that_lie_are_opened_at_most_and_never_used() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.nigh");
@@ -476,5 +564,7 @@ mod tests {
         assert!(problem(&[0, 1, 2], &[1, 0], Some(&[1.0, 2.0]), &[]).contains("at one of its ends"));
         assert!(problem(&[0, 1, 2], &[1, 0], Some(&[-1.0, -1.0]), &[]).contains("of weight -1"));
         assert!(problem(&[0, 1, 2], &[1, 0], None, &[4]).contains("but 1 names of nodes"));
+        let twice = problem(&[0, 1, 2], &[1, 0], None, &[-4, -4]);
+        assert!(twice.contains("x.nigh: nodes 0 and 1 are both called `-4`"), "{twice}");
     }
 }

@@ -5,7 +5,7 @@
 //! rows of a bucket fit the cache of a core, where they are counted, filled, sorted and cleaned.
 
 use super::spill::{Entries, Part, Spill, Spilled, entry_bytes};
-use super::{Cleaning, Graph};
+use super::{Arrays, Cleaning, Graph};
 use crate::error::{Error, GraphProblem, Result};
 use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::sort::sort_rows;
@@ -213,7 +213,7 @@ pub(crate) fn build(num_nodes: usize, edges: Vec<Edges>) -> Result<(Graph, Clean
 /// Builds the graph on those nodes that edges mention, and lists them, ascending.
 pub(crate) fn build_mentioned(edges: Vec<Edges>) -> Result<(Graph, Cleaning, Vec<u32>)> {
     let (graph, cleaning, marks) = build_marked(span(&edges), edges)?;
-    let (mut offsets, mut neighbours) = (graph.offsets.into_vec(), graph.neighbours.into_vec());
+    let Arrays { mut offsets, mut neighbours, weights } = graph.into_arrays();
     let mentioned: Vec<u32> = (0..).zip(&marks).filter_map(|(node, &there)| there.then_some(node)).collect();
     let count = mentioned.len();
     if mentioned.last().is_some_and(|&last| last as usize >= count) {
@@ -224,8 +224,7 @@ pub(crate) fn build_mentioned(edges: Vec<Edges>) -> Result<(Graph, Cleaning, Vec
         offsets.push(neighbours.len());
     }
     offsets.truncate(count + 1);
-    let graph = Graph { offsets: offsets.into(), neighbours: neighbours.into(), weights: graph.weights };
-    Ok((graph, cleaning, mentioned))
+    Ok((Graph::from_vecs(offsets, neighbours, weights), cleaning, mentioned))
 }
 
 /// Consecutive rows, as a graph file stores them.

@@ -75,7 +75,7 @@ impl Graph {
     fn closed_part(&self, nodes: &[u32], place: &[u32]) -> Graph {
         let mut offsets = vec![0];
         let mut neighbours = Vec::new();
-        let mut weights = self.weights.as_ref().map(|_| Vec::new());
+        let mut weights = self.is_weighted().then(Vec::new);
         for &node in nodes {
             neighbours.extend(self.neighbours(node as usize).iter().map(|&next| place[next as usize]));
             if let (Some(out), Some(row)) = (&mut weights, self.weights(node as usize)) {

@@ -1,6 +1,6 @@
 //! `Y = Ã^K X + b`, hop by hop: the innermost loop of every model.
 
-use super::{EdgeMask, Operator};
+use super::{EdgeMask, Operator, Rows};
 use crate::linalg::aligned::AlignedVec;
 use crate::linalg::dispatch::simd;
 use crate::linalg::half::{self, Convert, Entry, Half, Storage};
@@ -303,16 +303,20 @@ pub(crate) enum HopOf {
     Last { factor: f32 },
 }
 
-/// The rows from `first` on of one hop, from all rows of `x`. Returns whether an entry is beyond the range of `D`.
+/// Some rows of one hop, from all rows of `x`. Returns whether an entry is beyond the range of `D`.
 pub(crate) fn hop_rows<S: PanelEntry, D: Entry>(
     operator: &Operator,
+    rows: Rows<'_>,
     x: &[S],
     width: usize,
-    first: usize,
     hop: HopOf,
     y: &mut [D],
 ) -> bool {
-    let hop = Hop::new(operator, x, width).of_several(S::scales_rows(operator), hop);
+    let (range, Rows { first, offsets, neighbours, weights }) = (rows.range(), rows);
+    let (scale, own_right) = (&operator.left()[range.clone()], &operator.right()[range]);
+    let rows = OperatorRows { first, offsets, neighbours, weights, scale, right: operator.right() };
+    let hop = Hop { own_right, self_weight: operator.self_weight(), ..Hop::of_rows(rows, x, width) }
+        .of_several(S::scales_rows(operator), hop);
     !y.is_empty() && hop.divide(first, y)
 }
 

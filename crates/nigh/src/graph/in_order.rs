@@ -1,15 +1,12 @@
-//! Questions about some rows of a large graph, answered in ascending order: a graph file is then read from its start to its end, and
-//! what was read makes room for what comes.
+//! Questions about some rows of a large graph: a graph file is read from its start to its end, or a few blocks of it.
 
-use super::{CHECKED, Graph};
+use super::stored::{Entries, StoredRows};
+use super::{Arrays, CHECKED, Graph, STRETCH};
 use crate::threads;
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Range;
 
-/// Entries of a graph file that are read before they are given back: some megabytes.
-const READ: usize = 1 << 22;
-
-/// Rows that are looked up between two releases. The system may map some pages around each.
+/// Pairs of a graph file between two checks for an interruption.
 const LOOKED_UP: usize = 256;
 
 impl Graph {
@@ -18,32 +15,31 @@ impl Graph {
         let mut edges = Vec::with_capacity(numbers.len());
         // The number of the first edge of a row.
         let mut before = 0;
-        for rows in self.row_stretches(READ) {
-            threads::check();
-            for a in rows.clone() {
-                let row = self.neighbours(a);
+        self.for_each_stretch(STRETCH, |rows| {
+            if edges.len() == numbers.len() {
+                return;
+            }
+            for a in rows.range() {
+                let row = rows.neighbours(a);
                 let upper = &row[row.partition_point(|&b| (b as usize) <= a)..];
                 while let Some(&number) = numbers.get(edges.len()).filter(|&&number| number < before + upper.len()) {
                     edges.push([a as u32, upper[number - before]]);
                 }
                 before += upper.len();
             }
-            self.release(rows);
-            if edges.len() == numbers.len() {
-                break;
-            }
-        }
+        });
         assert_eq!(edges.len(), numbers.len(), "numbers of edges");
         edges
     }
 
-    /// Answers a question about each of some pairs, which looks at the row of the first end alone.
+    /// Answers a question about each of some pairs, which looks at the row of the first end alone. Those of a graph file are answered in
+    /// ascending order, so that it passes by once.
     pub(crate) fn ask_each<T: Send + Clone + Default>(
         &self,
         pairs: &[[u32; 2]],
         ask: impl Fn(&Graph, [u32; 2]) -> T + Sync,
     ) -> Vec<T> {
-        if !self.is_mapped() {
+        if self.held().is_ok() {
             let ask = |pairs: &[[u32; 2]]| -> Vec<T> {
                 threads::check();
                 pairs.iter().map(|&pair| ask(self, pair)).collect()
@@ -52,68 +48,65 @@ impl Graph {
         }
         let mut order: Vec<u32> = (0..pairs.len() as u32).collect();
         order.par_sort_unstable_by_key(|&at| pairs[at as usize]);
-        let (mut answers, mut released) = (vec![T::default(); pairs.len()], 0);
+        let mut answers = vec![T::default(); pairs.len()];
         for some in order.chunks(LOOKED_UP) {
             threads::check();
             some.iter().for_each(|&at| answers[at as usize] = ask(self, pairs[at as usize]));
-            let last = some.last().map_or(0, |&at| pairs[at as usize][0] as usize);
-            self.release(released..last);
-            released = last;
         }
-        self.release_all();
         answers
     }
 
-    /// Gives the memory of all rows back, if the graph is in a mapped file.
-    pub(crate) fn release_all(&self) {
-        self.release(0..self.num_nodes());
-    }
-
-    /// Answers for some pairs at a time, in their order, whatever rows that looks at.
-    pub(crate) fn ask_some<T: Send>(&self, pairs: &[[u32; 2]], mut ask: impl FnMut(&[[u32; 2]]) -> Vec<T>) -> Vec<T> {
-        if !self.is_mapped() {
-            return ask(pairs);
+    /// Rows in any order, on any thread.
+    pub(crate) fn lookup(&self) -> RowLookup<'_> {
+        match self.held() {
+            Ok(arrays) => RowLookup::InMemory(arrays),
+            Err(stored) => RowLookup::Stored(stored),
         }
-        let answer = |some: &[[u32; 2]]| {
-            let answers = ask(some);
-            self.release_all();
-            answers
-        };
-        pairs.chunks(LOOKED_UP).flat_map(answer).collect()
     }
 }
 
-/// Rows in any order, on any thread. Those of a graph file are given back after some of them.
-#[derive(Debug)]
-pub(crate) struct RowLookup<'a> {
-    graph: &'a Graph,
-    /// Since the last release.
-    looked_up: AtomicUsize,
+/// Rows in any order, on any thread. Of those of a graph file only the blocks are read that are needed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RowLookup<'a> {
+    InMemory(&'a Arrays),
+    Stored(&'a StoredRows),
 }
 
 impl<'a> RowLookup<'a> {
-    pub fn new(graph: &'a Graph) -> RowLookup<'a> {
-        RowLookup { graph, looked_up: AtomicUsize::new(0) }
-    }
-
     /// As [`Graph::neighbours`].
-    pub fn neighbours(&self, row: usize) -> &'a [u32] {
-        let neighbours = self.graph.neighbours(row);
-        // A long row counts as the short ones that would take as many pages.
-        self.count(1 + (neighbours.len() >> 14));
-        neighbours
+    pub fn neighbours(&self, row: usize) -> Entries<'a, u32> {
+        self.neighbours_at(self.entries(row))
     }
 
-    /// As [`Graph::degree`].
-    pub fn degree(&self, row: usize) -> usize {
-        self.count(1);
-        self.graph.degree(row)
+    /// Where the neighbours of a node are among those of all nodes.
+    pub fn entries(&self, row: usize) -> Range<usize> {
+        match self {
+            RowLookup::InMemory(arrays) => arrays.offsets[row]..arrays.offsets[row + 1],
+            RowLookup::Stored(stored) => stored.entries(row),
+        }
     }
 
-    fn count(&self, rows: usize) {
-        if self.graph.is_mapped() && self.looked_up.fetch_add(rows, Ordering::Relaxed) >= LOOKED_UP {
-            self.looked_up.store(0, Ordering::Relaxed);
-            self.graph.release_all();
+    /// The neighbours in these places.
+    pub fn neighbours_at(&self, places: Range<usize>) -> Entries<'a, u32> {
+        match self {
+            RowLookup::InMemory(arrays) => Entries::InMemory(&arrays.neighbours[places]),
+            RowLookup::Stored(stored) => stored.neighbours_at(places),
+        }
+    }
+
+    /// Their weights, if the graph has any.
+    pub fn weights_at(&self, places: Range<usize>) -> Option<Entries<'a, f32>> {
+        match self {
+            RowLookup::InMemory(arrays) => Some(Entries::InMemory(&arrays.weights.as_ref()?[places])),
+            RowLookup::Stored(stored) => stored.weights_at(places),
+        }
+    }
+
+    /// How many of the neighbours in these places, which ascend, are before a node.
+    pub fn count_below(&self, places: Range<usize>, node: u32) -> usize {
+        match self {
+            RowLookup::InMemory(arrays) => arrays.neighbours[places].partition_point(|&neighbour| neighbour < node),
+            RowLookup::Stored(stored) => stored.count_below(places, node),
         }
     }
 }
@@ -129,20 +122,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.nigh");
         Dataset::from_graph("x", graph.clone()).store(&path).unwrap();
-        let mapped = GraphStore::open(&path).unwrap().graph().clone();
+        let stored = GraphStore::open(&path).unwrap().graph().clone();
         let edges: Vec<[u32; 2]> = graph.edges().collect();
         let numbers: Vec<usize> = (0..edges.len()).filter(|number| number % 7 < 3).flat_map(|at| [at, at]).collect();
         let expected: Vec<[u32; 2]> = numbers.iter().map(|&number| edges[number]).collect();
         let pairs: Vec<[u32; 2]> = (0..5_000u32).map(|at| [at * 7_919 % 2_000, at * 104_729 % 2_000]).collect();
         let pairs = [pairs, edges[..500].to_vec()].concat();
         let linked: Vec<bool> = pairs.iter().map(|&[a, b]| graph.has_edge(a, b)).collect();
-        assert!(mapped.is_mapped() && linked.contains(&true) && linked.contains(&false));
-        for graph in [&graph, &mapped] {
+        assert!(stored.is_stored() && linked.contains(&true) && linked.contains(&false));
+        for graph in [&graph, &stored] {
             assert_eq!(graph.edges_at(&numbers), expected);
             assert!(graph.edges_at(&[]).is_empty());
             assert_eq!(graph.ask_each(&pairs, |graph, [a, b]| graph.has_edge(a, b)), linked);
-            let ask = |pairs: &[[u32; 2]]| pairs.iter().map(|&[a, b]| graph.has_edge(b, a)).collect();
-            assert_eq!(graph.ask_some(&pairs, ask), linked);
+            assert!(pairs.iter().zip(&linked).all(|(&[a, b], &linked)| graph.has_edge(b, a) == linked));
         }
     }
 }

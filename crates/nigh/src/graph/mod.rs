@@ -1,9 +1,9 @@
 //! 1. The graph: links between nodes, each stored once per direction in four bytes (eight with weights).
 
 pub(crate) mod anchors;
-mod buffer;
 mod builder;
 mod components;
+mod digest;
 mod edge_mask;
 pub(crate) mod eigen;
 mod hop;
@@ -12,9 +12,10 @@ mod locality;
 mod operator;
 pub(crate) mod proximity;
 mod spill;
+mod stored;
+mod verify;
 mod walk;
 
-use buffer::Buffer;
 pub(crate) use builder::{Edges, Mentioned, RowBlock, build, build_in_pieces, build_mentioned, build_rows, span};
 pub(crate) use components::Component;
 pub(crate) use edge_mask::EdgeMask;
@@ -26,25 +27,48 @@ pub(crate) use in_order::RowLookup;
 pub use operator::Operator;
 pub(crate) use operator::symmetric_scale;
 pub(crate) use spill::Spill;
+pub(crate) use stored::Rows;
+use stored::StoredRows;
 pub(crate) use walk::Walker;
 
-use crate::error::{GraphProblem, Result};
-use crate::seeds::mix;
+use crate::error::{Error, GraphProblem, Result};
 use crate::threads;
-use nigh_formats::sections::{Mapped, Plain};
+use nigh_formats::interrupt::fail;
+use nigh_formats::sections::Section;
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use std::ops::Range;
+use std::sync::Arc;
 
-/// Entries of a mapped graph that are in use at a time, where its memory is given back behind them.
-pub(crate) const STRETCH: usize = 1 << 24;
+/// Entries of a graph file that are read at a time, of some bytes each: another stretch is read meanwhile.
+pub(crate) const STRETCH: usize = 1 << 20;
 
 /// An undirected graph in compressed sparse rows: the neighbours of `i` are a sorted slice, without `i` itself.
+///
+/// It is in memory, or stays in a graph file ([`GraphStore`](crate::dataset::GraphStore)). Work out of core reads such a file in
+/// stretches; [`Graph::neighbours`] and everything else that returns a slice reads all of it into memory first ([`Graph::load`]). A file
+/// that can't be read any more, or not as it was when it was opened, stops the work as an interruption does: within
+/// [`threads::run`](crate::threads::run) the result is an error that names the file, elsewhere it is a panic.
+#[derive(Debug, Clone)]
+pub struct Graph(Held);
+
+#[derive(Debug, Clone)]
+enum Held {
+    InMemory(Arrays),
+    Stored(Arc<StoredRows>),
+}
+
+/// A graph in memory.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Graph {
-    offsets: Buffer<usize>,
-    neighbours: Buffer<u32>,
-    weights: Option<Buffer<f32>>,
+pub(crate) struct Arrays {
+    offsets: Vec<usize>,
+    neighbours: Vec<u32>,
+    weights: Option<Vec<f32>>,
+}
+
+impl PartialEq for Graph {
+    fn eq(&self, other: &Graph) -> bool {
+        self.arrays() == other.arrays()
+    }
 }
 
 /// What was removed or merged while a graph was built.
@@ -73,9 +97,6 @@ pub(crate) fn order_by(addresses: &[u32]) -> Vec<u32> {
     order.sort_by_key(|&node| addresses[node as usize]);
     order
 }
-
-/// Entries of rows that are handed over at a time.
-const BLOCK: usize = 1 << 20;
 
 /// Nodes or edges between two checks for an interruption.
 const CHECKED: usize = 1 << 16;
@@ -130,24 +151,54 @@ impl Graph {
         build(num_nodes, shares)
     }
 
-    /// Offsets, neighbours and weights as they are stored.
+    /// In memory. A graph file is read.
+    #[inline]
+    fn arrays(&self) -> &Arrays {
+        match &self.0 {
+            Held::InMemory(arrays) => arrays,
+            Held::Stored(stored) => stored.demand(),
+        }
+    }
+
+    /// Takes the arrays, or a copy of them if the graph is in a file that others have, too.
+    fn into_arrays(self) -> Arrays {
+        match self.0 {
+            Held::InMemory(arrays) => arrays,
+            Held::Stored(stored) => match Arc::try_unwrap(stored).map(StoredRows::into_arrays) {
+                Ok(arrays) => arrays.unwrap_or_else(|error| fail(error)),
+                Err(shared) => shared.demand().clone(),
+            },
+        }
+    }
+
+    /// What is in memory now, or the file.
+    #[inline]
+    fn held(&self) -> std::result::Result<&Arrays, &StoredRows> {
+        match &self.0 {
+            Held::InMemory(arrays) => Ok(arrays),
+            Held::Stored(stored) => stored.loaded().ok_or(stored),
+        }
+    }
+
+    /// Offsets, neighbours and weights in memory.
     pub(crate) fn parts(&self) -> (&[usize], &[u32], Option<&[f32]>) {
-        (&self.offsets, &self.neighbours, self.weights.as_deref())
+        let Arrays { offsets, neighbours, weights } = self.arrays();
+        (offsets, neighbours, weights.as_deref())
     }
 
     /// Of arrays that are in order.
     fn from_vecs(offsets: Vec<usize>, neighbours: Vec<u32>, weights: Option<Vec<f32>>) -> Graph {
-        Graph { offsets: offsets.into(), neighbours: neighbours.into(), weights: weights.map(Buffer::from) }
+        Graph(Held::InMemory(Arrays { offsets, neighbours, weights }))
     }
 
     /// A graph from what `parts` returns; invalid arrays are an error.
     pub(crate) fn from_parts(offsets: Vec<usize>, neighbours: Vec<u32>, weights: Option<Vec<f32>>) -> Result<Graph> {
-        let graph = Graph::from_vecs(offsets, neighbours, weights);
-        let (offsets, ends) = (&graph.offsets, graph.neighbours.len());
+        let ends = neighbours.len();
         let fits = offsets.first() == Some(&0)
             && offsets.is_sorted()
             && offsets.last() == Some(&ends)
-            && graph.weights.as_ref().is_none_or(|weights| weights.len() == ends);
+            && weights.as_ref().is_none_or(|weights| weights.len() == ends);
+        let graph = Graph::from_vecs(offsets, neighbours, weights);
         let row_fits = |i: usize| {
             let row = graph.neighbours(i);
             let ordered =
@@ -160,163 +211,169 @@ impl Graph {
         Ok(graph)
     }
 
-    /// A graph whose arrays are in a mapped file. They have the lengths of a graph; [`Graph::verify`] checks the rest.
-    pub(crate) fn from_mapped(offsets: Mapped<usize>, neighbours: Mapped<u32>, weights: Option<Mapped<f32>>) -> Graph {
-        let (offsets, neighbours) = (Buffer::Mapped(offsets), Buffer::Mapped(neighbours));
-        Graph { offsets, neighbours, weights: weights.map(Buffer::Mapped) }
+    /// A graph that stays in a file, of sections with the lengths of a graph. What is read is checked as far as that is needed to use it
+    /// safely; [`Graph::verify`] checks the rest.
+    pub(crate) fn from_sections(
+        offsets: Section<usize>,
+        neighbours: Section<u32>,
+        weights: Option<Section<f32>>,
+    ) -> Result<Graph> {
+        let stored = StoredRows::new(offsets, neighbours, weights);
+        stored.check_ends()?;
+        Ok(Graph(Held::Stored(stored.into())))
     }
 
-    /// Whether the arrays are in a mapped file, and not in memory.
-    pub fn is_mapped(&self) -> bool {
-        self.neighbours.is_mapped()
+    /// Whether the graph belongs to a graph file, from which work out of core reads it.
+    pub fn is_stored(&self) -> bool {
+        matches!(self.0, Held::Stored(_))
     }
 
-    /// Gives the memory of these rows back to the system, if the graph is in a mapped file. They are read again when they are used.
-    pub(crate) fn release(&self, rows: Range<usize>) {
-        let entries = self.offsets[rows.start]..self.offsets[rows.end];
-        self.neighbours.release(entries.clone());
-        self.weights.iter().for_each(|weights| weights.release(entries.clone()));
-        self.offsets.release(rows);
+    /// Reads a graph that stays in a file into memory. An error if the file is not what it was when it was opened.
+    pub fn load(&self) -> Result<()> {
+        if let Held::Stored(stored) = &self.0 {
+            stored.load()?;
+        }
+        Ok(())
     }
 
-    /// Tells the system that these rows are used soon, if the graph is in a mapped file.
-    pub(crate) fn will_need(&self, rows: Range<usize>) {
-        let entries = self.offsets[rows.start]..self.offsets[rows.end];
-        self.neighbours.will_need(entries.clone());
-        self.weights.iter().for_each(|weights| weights.will_need(entries.clone()));
+    /// Hands over all rows in order, in stretches of about so many entries: from a file, unless they are in memory.
+    pub(crate) fn each_stretch(&self, entries: usize, mut work: impl FnMut(Rows<'_>) -> Result<()>) -> Result<()> {
+        match self.held() {
+            Ok(arrays) => arrays.stretches(entries).try_for_each(|range| {
+                threads::check();
+                work(arrays.rows(range))
+            }),
+            Err(stored) => stored.each_stretch(entries, |rows| {
+                threads::check();
+                work(rows)
+            }),
+        }
     }
 
-    /// Consecutive rows that together have about this many entries, one stretch after the other.
-    pub(crate) fn row_stretches(&self, entries: usize) -> impl Iterator<Item = Range<usize>> + '_ {
-        let mut first = 0;
-        std::iter::from_fn(move || {
-            let n = self.num_nodes();
-            // A row takes an offset of the size of two neighbours.
-            let cost = |row: usize| self.offsets[row] + 2 * row;
-            let (start, most) = (first, cost(first) + entries);
-            let (mut low, mut high) = (start + 1, n);
-            while low < high {
-                let middle = low.midpoint(high);
-                (low, high) = if cost(middle) < most { (middle + 1, high) } else { (low, middle) };
+    /// As [`Graph::each_stretch`], where nothing can fail but the file.
+    pub(crate) fn for_each_stretch(&self, entries: usize, mut work: impl FnMut(Rows<'_>)) {
+        let done = self.each_stretch(entries, |rows| {
+            work(rows);
+            Ok(())
+        });
+        done.unwrap_or_else(|error| stop(error));
+    }
+
+    /// Some rows in memory: offsets from zero on, neighbours and weights.
+    pub(crate) fn read_rows(&self, rows: Range<usize>) -> Result<(Vec<usize>, Vec<u32>, Option<Vec<f32>>)> {
+        match self.held() {
+            Ok(arrays) => {
+                let offsets = &arrays.offsets[rows.start..=rows.end];
+                let entries = offsets[0]..offsets[rows.len()];
+                let weights = arrays.weights.as_ref().map(|weights| weights[entries.clone()].to_vec());
+                let own = offsets.iter().map(|end| end - entries.start).collect();
+                Ok((own, arrays.neighbours[entries].to_vec(), weights))
             }
-            first = low;
-            (start < n).then_some(start..low)
-        })
-    }
-
-    /// Checks what `from_mapped` takes on trust: ascending offsets and rows, neighbours that exist, and that each edge is there from
-    /// both ends. One pass over the arrays, whose memory is given back behind it.
-    pub(crate) fn verify(&self) -> std::result::Result<(), String> {
-        let n = self.num_nodes();
-        let ends = self.neighbours.len();
-        let mut balance = 0u64;
-        if self.offsets[0] != 0 || self.offsets[n] != ends {
-            return Err(format!("offsets from {} to {}, but {ends} neighbours", self.offsets[0], self.offsets[n]));
+            Err(stored) => Ok(stored.read_rows(rows)?),
         }
-        // In pieces of equal numbers of nodes, since offsets are not trusted yet.
-        const NODES: usize = 1 << 20;
-        for first in (0..n).step_by(NODES) {
-            let piece = first..(first + NODES).min(n);
-            let fits = self.offsets[piece.start..=piece.end].par_windows(2).all(|pair| pair[0] <= pair[1]);
-            if !fits || self.offsets[piece.end] > ends {
-                return Err(format!("offsets of nodes {} to {} do not ascend", piece.start, piece.end));
-            }
-            self.offsets.release(piece);
-        }
-        for rows in self.row_stretches(STRETCH) {
-            threads::check();
-            let sums = rows.clone().into_par_iter().with_min_len(1 << 10).map(|i| self.verify_row(i));
-            let sum = sums.try_reduce(|| 0, |a, b| Ok(a.wrapping_add(b)))?;
-            balance = balance.wrapping_add(sum);
-            self.release(rows);
-        }
-        match balance {
-            0 => Ok(()),
-            _ => Err("an edge is listed at one of its ends and not at the other".into()),
-        }
-    }
-
-    /// A number that those of all rows cancel if every edge is listed at both ends, with the same weight.
-    fn verify_row(&self, i: usize) -> std::result::Result<u64, String> {
-        let (row, weights) = (self.neighbours(i), self.weights(i));
-        let n = self.num_nodes();
-        if !row.is_sorted_by(|a, b| a < b) || row.last().is_some_and(|&last| last as usize >= n) {
-            return Err(format!("neighbours of node {i} do not ascend, or exceed the {n} nodes"));
-        }
-        let mut balance = 0u64;
-        for (at, &j) in row.iter().enumerate() {
-            let weight = weights.map_or(1.0, |weights| weights[at]);
-            if j as usize == i || !(weight.is_finite() && weight > 0.0) {
-                return Err(format!("node {i} has a link to {j} of weight {weight}"));
-            }
-            let (low, high) = (i.min(j as usize) as u64, i.max(j as usize) as u64);
-            let hash = mix(mix(low << 32 | high) ^ u64::from(weight.to_bits()));
-            balance = if i < j as usize { balance.wrapping_add(hash) } else { balance.wrapping_sub(hash) };
-        }
-        Ok(balance)
     }
 
     /// `N`.
     pub fn num_nodes(&self) -> usize {
-        self.offsets.len() - 1
+        match &self.0 {
+            Held::InMemory(arrays) => arrays.offsets.len() - 1,
+            Held::Stored(stored) => stored.num_nodes(),
+        }
     }
 
     /// `M`, each undirected edge counted once.
     pub fn num_edges(&self) -> usize {
-        self.neighbours.len() / 2
+        self.num_entries() / 2
+    }
+
+    fn num_entries(&self) -> usize {
+        match &self.0 {
+            Held::InMemory(arrays) => arrays.neighbours.len(),
+            Held::Stored(stored) => stored.num_entries(),
+        }
     }
 
     /// The sorted neighbours of a node.
     #[inline]
     pub fn neighbours(&self, node: usize) -> &[u32] {
-        &self.neighbours[self.offsets[node]..self.offsets[node + 1]]
+        self.arrays().neighbours(node)
     }
 
     /// The weights beside `neighbours`, if the graph has any.
     #[inline]
     pub fn weights(&self, node: usize) -> Option<&[f32]> {
-        self.weights.as_ref().map(|weights| &weights[self.offsets[node]..self.offsets[node + 1]])
+        self.arrays().weights(node)
     }
 
     /// The largest degree.
     pub fn max_degree(&self) -> usize {
-        let largest = |rows: Range<usize>| {
-            let largest = self.offsets[rows.start..=rows.end].windows(2).map(|ends| ends[1] - ends[0]).max();
-            self.offsets.release(rows);
-            largest.unwrap_or(0)
-        };
-        (0..self.num_nodes())
-            .step_by(STRETCH)
-            .map(|row| largest(row..(row + STRETCH).min(self.num_nodes())))
-            .max()
-            .unwrap_or(0)
+        let mut largest = 0;
+        self.each_degree(|_, degree| largest = largest.max(degree));
+        largest
+    }
+
+    /// The degree of each node, in order.
+    fn each_degree(&self, mut take: impl FnMut(usize, usize)) {
+        match self.held() {
+            Ok(arrays) => arrays.offsets.windows(2).enumerate().for_each(|(node, ends)| take(node, ends[1] - ends[0])),
+            Err(stored) => stored.each_degree(take).unwrap_or_else(|error| fail(error)),
+        }
+    }
+
+    /// A number for each node, of its degree and its weights.
+    fn of_rows(&self, number: impl Fn(usize, Option<&[f32]>) -> f32) -> Arc<[f32]> {
+        let mut numbers: Arc<[f32]> = std::iter::repeat_n(0.0, self.num_nodes()).collect();
+        let places = Arc::get_mut(&mut numbers).expect("nobody else has it yet");
+        match self.is_weighted() {
+            false => self.each_degree(|node, degree| places[node] = number(degree, None)),
+            true => self.for_each_stretch(STRETCH, |rows| {
+                for row in rows.range() {
+                    places[row] = number(rows.neighbours(row).len(), rows.weights(row));
+                }
+            }),
+        }
+        numbers
     }
 
     /// Whether edges carry weights.
     pub fn is_weighted(&self) -> bool {
-        self.weights.is_some()
+        match &self.0 {
+            Held::InMemory(arrays) => arrays.weights.is_some(),
+            Held::Stored(stored) => stored.is_weighted(),
+        }
     }
 
     /// The number of neighbours of a node.
+    #[inline]
     pub fn degree(&self, node: usize) -> usize {
-        self.offsets[node + 1] - self.offsets[node]
+        match self.held() {
+            Ok(arrays) => arrays.offsets[node + 1] - arrays.offsets[node],
+            Err(stored) => stored.entries(node).len(),
+        }
     }
 
     /// Whether two nodes are linked.
     #[inline]
     pub fn has_edge(&self, a: u32, b: u32) -> bool {
-        self.neighbours(a as usize).binary_search(&b).is_ok()
+        match self.held() {
+            Ok(arrays) => arrays.neighbours(a as usize).binary_search(&b).is_ok(),
+            Err(stored) => {
+                let entries = stored.entries(a as usize);
+                let place = entries.start + stored.count_below(entries.clone(), b);
+                place < entries.end && stored.neighbours_at(place..place + 1)[0] == b
+            }
+        }
     }
 
     /// With isolated nodes appended.
-    pub(crate) fn with_nodes(mut self, num_nodes: usize) -> Graph {
+    pub(crate) fn with_nodes(self, num_nodes: usize) -> Graph {
         assert!(num_nodes >= self.num_nodes(), "no node is taken away");
-        if num_nodes > self.num_nodes() {
-            let mut offsets = self.offsets.into_vec();
-            offsets.resize(num_nodes + 1, self.neighbours.len());
-            self.offsets = offsets.into();
+        if num_nodes == self.num_nodes() {
+            return self;
         }
-        self
+        let mut arrays = self.into_arrays();
+        arrays.offsets.resize(num_nodes + 1, arrays.neighbours.len());
+        Graph(Held::InMemory(arrays))
     }
 
     /// Every edge once, smaller end first, in ascending order.
@@ -343,9 +400,9 @@ impl Graph {
     /// # Ok::<(), nigh::Error>(())
     /// ```
     pub fn without_edges(&self, hidden: &[[u32; 2]]) -> Graph {
-        let mut offsets = Vec::with_capacity(self.offsets.len());
-        let mut neighbours = Vec::with_capacity(self.neighbours.len());
-        let mut weights = self.weights.as_ref().map(|weights| Vec::with_capacity(weights.len()));
+        let mut offsets = Vec::with_capacity(self.num_nodes() + 1);
+        let mut neighbours = Vec::with_capacity(self.num_entries());
+        let mut weights = self.is_weighted().then(|| Vec::with_capacity(self.num_entries()));
         offsets.push(0);
         let keep = |block: RowBlock| {
             neighbours.extend_from_slice(&block.neighbours);
@@ -353,42 +410,39 @@ impl Graph {
             block.lengths.iter().for_each(|&length| offsets.push(offsets[offsets.len() - 1] + length as usize));
             Ok(())
         };
-        self.rows_without(hidden, keep).expect("nothing is written");
+        self.rows_without(hidden, keep).unwrap_or_else(|error| stop(error));
         Graph::from_vecs(offsets, neighbours, weights)
     }
 
-    /// The rows of [`Graph::without_edges`], some at a time. Those of a mapped file are given back behind it.
+    /// The rows of [`Graph::without_edges`], some at a time.
     pub(crate) fn rows_without(&self, hidden: &[[u32; 2]], mut take: impl FnMut(RowBlock) -> Result<()>) -> Result<()> {
         let mut ends: Vec<[u32; 2]> = hidden.iter().flat_map(|&[a, b]| [[a, b], [b, a]]).collect();
         ends.par_sort_unstable();
         let mut ends = &ends[..];
-        for rows in self.row_stretches(BLOCK) {
-            threads::check();
+        self.each_stretch(STRETCH, |rows| {
             let mut block = RowBlock { lengths: Vec::new(), neighbours: Vec::new(), weights: Vec::new() };
-            for node in rows.clone() {
+            for node in rows.range() {
                 let count = ends.partition_point(|end| end[0] as usize <= node);
                 let (of_node, rest) = ends.split_at(count);
                 ends = rest;
                 let before = block.neighbours.len();
-                for (at, &other) in self.neighbours(node).iter().enumerate() {
+                for (at, &other) in rows.neighbours(node).iter().enumerate() {
                     if of_node.is_empty() || of_node.binary_search(&[node as u32, other]).is_err() {
                         block.neighbours.push(other);
-                        block.weights.extend(self.weights(node).map(|weights| weights[at]));
+                        block.weights.extend(rows.weights(node).map(|weights| weights[at]));
                     }
                 }
                 block.lengths.push((block.neighbours.len() - before) as u32);
             }
-            self.release(rows);
-            take(block)?;
-        }
-        Ok(())
+            take(block)
+        })
     }
 
     /// The graph on the same nodes with only the edges in `kept`, which must be edges of this graph.
     pub fn with_edges(&self, kept: &[[u32; 2]]) -> Graph {
-        let (graph, _) = match &self.weights {
-            None => Graph::from_edges(self.num_nodes(), kept),
-            Some(_) => {
+        let (graph, _) = match self.is_weighted() {
+            false => Graph::from_edges(self.num_nodes(), kept),
+            true => {
                 let weight = |&[a, b]: &[u32; 2]| {
                     let at = self.neighbours(a as usize).binary_search(&b).expect("an edge of this graph");
                     self.weights(a as usize).expect("the graph is weighted")[at]
@@ -415,9 +469,9 @@ impl Graph {
         }
         let moved = |[a, b]: [u32; 2]| [position[a as usize], position[b as usize]];
         let edges: Vec<_> = self.edges().map(moved).collect();
-        let (graph, _) = match &self.weights {
-            None => Graph::from_edges(n, &edges)?,
-            Some(_) => Graph::from_weighted_edges(n, &edges, &self.edge_weights())?,
+        let (graph, _) = match self.is_weighted() {
+            false => Graph::from_edges(n, &edges)?,
+            true => Graph::from_weighted_edges(n, &edges, &self.edge_weights())?,
         };
         Ok(graph)
     }
@@ -434,27 +488,46 @@ impl Graph {
         }
         weights
     }
+}
 
-    /// A fingerprint of nodes, edges and weights.
-    pub fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        hash.update((self.num_nodes() as u64).to_le_bytes());
-        update(&mut hash, &self.offsets, |offset| (offset as u64).to_le_bytes());
-        update(&mut hash, &self.neighbours, u32::to_le_bytes);
-        self.weights.iter().for_each(|weights| update(&mut hash, weights, f32::to_le_bytes));
-        nigh_formats::digest::hex(&hash.finalize())
+impl Arrays {
+    fn neighbours(&self, node: usize) -> &[u32] {
+        &self.neighbours[self.offsets[node]..self.offsets[node + 1]]
+    }
+
+    fn weights(&self, node: usize) -> Option<&[f32]> {
+        self.weights.as_ref().map(|weights| &weights[self.offsets[node]..self.offsets[node + 1]])
+    }
+
+    fn rows(&self, range: Range<usize>) -> Rows<'_> {
+        let offsets = &self.offsets[range.start..=range.end];
+        Rows { first: range.start, offsets, neighbours: &self.neighbours, weights: self.weights.as_deref() }
+    }
+
+    /// Consecutive rows that together have about this many entries, one stretch after the other.
+    fn stretches(&self, entries: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut first = 0;
+        std::iter::from_fn(move || {
+            let n = self.offsets.len() - 1;
+            // A row takes an offset of the size of two neighbours.
+            let cost = |row: usize| self.offsets[row] + 2 * row;
+            let (start, most) = (first, cost(first) + entries);
+            let (mut low, mut high) = (start + 1, n);
+            while low < high {
+                let middle = low.midpoint(high);
+                (low, high) = if cost(middle) < most { (middle + 1, high) } else { (low, middle) };
+            }
+            first = low;
+            (start < n).then_some(start..low)
+        })
     }
 }
 
-/// Adds the bytes of numbers, lowest first. What a file has is given back behind it.
-fn update<T: Plain, const B: usize>(hash: &mut Sha256, numbers: &Buffer<T>, bytes: fn(T) -> [u8; B]) {
-    const AT_A_TIME: usize = 1 << 16;
-    let mut block: Vec<[u8; B]> = Vec::with_capacity(AT_A_TIME);
-    for (chunk, first) in numbers.chunks(AT_A_TIME).zip((0..).step_by(AT_A_TIME)) {
-        block.clear();
-        block.extend(chunk.iter().map(|&number| bytes(number)));
-        hash.update(block.as_flattened());
-        numbers.release(first..first + chunk.len());
+/// Stops the work with the error of a file.
+fn stop(error: Error) -> ! {
+    match error {
+        Error::Format(error) => fail(error),
+        other => unreachable!("a graph in memory can be read: {other}"),
     }
 }
 

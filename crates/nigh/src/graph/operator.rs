@@ -18,21 +18,14 @@ pub struct Operator {
 impl Operator {
     /// `Ã = (D+I)^-1/2 (A+I) (D+I)^-1/2`, the operator of the linear instance. With weights, `D` sums them.
     pub fn symmetric(graph: Arc<Graph>) -> Operator {
-        let scale = |i: usize| {
-            // Of a mapped graph, what was read makes room for what comes.
-            if graph.is_mapped() && i % RELEASED_ROWS == RELEASED_ROWS - 1 {
-                graph.release(i + 1 - RELEASED_ROWS..i);
-            }
-            symmetric_scale(graph.degree(i), graph.weights(i))
-        };
-        let scale: Arc<[f32]> = (0..graph.num_nodes()).map(scale).collect();
+        let scale = graph.of_rows(symmetric_scale);
         Operator { graph, left: scale.clone(), right: scale, self_weight: 1.0 }
     }
 
     /// `D^-1 A` on the same graph: the mean over neighbours, zero for a node without any. With weights, their mean.
     pub fn mean(&self) -> Operator {
         let inverse = |degree: f64| if degree > 0.0 { (1.0 / degree) as f32 } else { 0.0 };
-        let left = (0..self.graph.num_nodes()).map(|i| inverse(degree(&self.graph, i))).collect();
+        let left = self.graph.of_rows(|num_edges, weights| inverse(sum_of(num_edges, weights)));
         let right = vec![1.0; self.graph.num_nodes()].into();
         Operator { graph: self.graph.clone(), left, right, self_weight: 0.0 }
     }
@@ -45,7 +38,7 @@ impl Operator {
     /// `M = D^-1/2 A D^-1/2`, walks that do not stay; zero for a node without edges. With weights, `D` sums them.
     pub fn walk(graph: Arc<Graph>) -> Operator {
         let scale = |degree: f64| if degree > 0.0 { (1.0 / degree.sqrt()) as f32 } else { 0.0 };
-        let scale: Arc<[f32]> = (0..graph.num_nodes()).map(|i| scale(degree(&graph, i))).collect();
+        let scale = graph.of_rows(|num_edges, weights| scale(sum_of(num_edges, weights)));
         Operator { graph, left: scale.clone(), right: scale, self_weight: 0.0 }
     }
 
@@ -132,19 +125,12 @@ impl Operator {
     }
 }
 
-/// Rows of a mapped graph after which their memory is given back.
-const RELEASED_ROWS: usize = 1 << 20;
-
 /// `(D+I)^-1/2` of a node with so many edges, or of these weights.
 pub(crate) fn symmetric_scale(num_edges: usize, weights: Option<&[f32]>) -> f32 {
     (1.0 / (sum_of(num_edges, weights) + 1.0).sqrt()) as f32
 }
 
 /// The sum of the weights of a node's edges, or their number.
-fn degree(graph: &Graph, node: usize) -> f64 {
-    sum_of(graph.degree(node), graph.weights(node))
-}
-
 fn sum_of(num_edges: usize, weights: Option<&[f32]>) -> f64 {
     weights.map_or(num_edges as f64, |weights| weights.iter().map(|&w| f64::from(w)).sum())
 }

@@ -1,6 +1,6 @@
 //! Walk proximity `S = Ã^K (Ã^K)^T` exactly, row by row.
 
-use super::{Operator, RowLookup};
+use super::{Operator, RowLookup, Rows, STRETCH};
 use crate::threads;
 use rayon::prelude::*;
 use std::cmp::{Ordering, Reverse};
@@ -50,7 +50,7 @@ const MESSAGES: usize = 1 << 17;
 impl<'a> Walks<'a> {
     /// Over all edges of an operator.
     pub fn new(operator: &'a Operator) -> Walks<'a> {
-        Walks { operator, rows: RowLookup::new(operator.graph()), at_a_time: usize::MAX, sent: AtomicU64::new(0) }
+        Walks { operator, rows: operator.graph().lookup(), at_a_time: usize::MAX, sent: AtomicU64::new(0) }
     }
 
     /// Expands fewer rows in parallel: a row has as many entries as nodes are within reach.
@@ -137,29 +137,26 @@ impl<'a> Walks<'a> {
 
     /// `|Ã_i|` of all rows: a graph file passes by once.
     fn bounds(&self) -> BinaryHeap<(Bound, Reverse<u32>, u32)> {
-        /// Entries of a graph file that are read before they are given back.
-        const READ: usize = 1 << 22;
         let graph = self.operator.graph();
         let mut bounds = Vec::with_capacity(graph.num_nodes());
-        for rows in graph.row_stretches(READ) {
-            threads::check();
-            let bound = |row: usize| (Bound(self.one_step_norm(row)), Reverse(row as u32), 1);
-            bounds.par_extend(rows.clone().into_par_iter().map(bound));
-            graph.release(rows);
-        }
+        graph.for_each_stretch(STRETCH, |rows| {
+            let bound = |row: usize| (Bound(self.one_step_norm(&rows, row)), Reverse(row as u32), 1);
+            bounds.par_extend(rows.range().into_par_iter().map(bound));
+        });
         bounds.into()
     }
 
     /// `|Ã_i|`.
-    fn one_step_norm(&self, row: usize) -> f64 {
-        let (operator, graph) = (self.operator, self.operator.graph());
+    fn one_step_norm(&self, rows: &Rows<'_>, row: usize) -> f64 {
+        let operator = self.operator;
         let right = operator.right();
         let own = f64::from(operator.self_weight()) * f64::from(right[row]);
+        let weights = rows.weights(row);
         let value = |(at, &k): (usize, &u32)| {
-            let weight = graph.weights(row).map_or(1.0, |weights| f64::from(weights[at]));
+            let weight = weights.map_or(1.0, |weights| f64::from(weights[at]));
             weight * f64::from(right[k as usize])
         };
-        let squares = graph.neighbours(row).iter().enumerate().map(value).map(|value| value * value);
+        let squares = rows.neighbours(row).iter().enumerate().map(value).map(|value| value * value);
         f64::from(operator.left()[row]) * squares.fold(own * own, |sum, square| sum + square).sqrt()
     }
 
@@ -202,12 +199,12 @@ impl<'a> Walks<'a> {
 
     /// The places of these targets among the neighbours of a node.
     fn targets_of(&self, node: u32, targets: &Range<u32>) -> Range<usize> {
+        let places = self.rows.entries(node as usize);
         if *targets == self.all() {
-            return 0..self.rows.degree(node as usize);
+            return places;
         }
-        let neighbours = self.rows.neighbours(node as usize);
-        let first = neighbours.partition_point(|&k| k < targets.start);
-        first..first + neighbours[first..].partition_point(|&k| k < targets.end)
+        let first = places.start + self.rows.count_below(places.clone(), targets.start);
+        first..first + self.rows.count_below(first..places.end, targets.end)
     }
 
     /// The next row at these targets.
@@ -222,10 +219,9 @@ impl<'a> Walks<'a> {
                 sent.push((j, from * f64::from(self.operator.self_weight()) * f64::from(right[j as usize])));
             }
             let places = self.targets_of(j, targets);
-            let neighbours = &self.rows.neighbours(j as usize)[places.clone()];
-            let weights = self.operator.graph().weights(j as usize).map(|weights| &weights[places]);
+            let (neighbours, weights) = (self.rows.neighbours_at(places.clone()), self.rows.weights_at(places));
             for (at, &k) in neighbours.iter().enumerate() {
-                let weight = weights.map_or(1.0, |weights| f64::from(weights[at]));
+                let weight = weights.as_ref().map_or(1.0, |weights| f64::from(weights[at]));
                 sent.push((k, from * weight * f64::from(right[k as usize])));
             }
         }

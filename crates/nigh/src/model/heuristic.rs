@@ -73,7 +73,7 @@ impl Heuristic {
             _ => {
                 let scores = |pairs: &[[u32; 2]]| -> Vec<f32> {
                     threads::check();
-                    pairs.iter().map(|&[a, b]| common(graph, a, b).map(worth).sum()).collect()
+                    pairs.iter().map(|&[a, b]| of_common(graph, a, b, worth)).collect()
                 };
                 pairs.par_chunks(PAIRS_PER_TASK).flat_map_iter(scores).collect()
             }
@@ -81,19 +81,17 @@ impl Heuristic {
     }
 }
 
-/// The neighbours that two nodes share; a node shares all of them with itself.
-fn common(graph: &Graph, a: u32, b: u32) -> impl Iterator<Item = u32> {
-    let (a, b) = (graph.neighbours(a as usize), graph.neighbours(b as usize));
-    let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+/// The sum over the neighbours that two nodes share; a node shares all of them with itself.
+fn of_common(graph: &Graph, a: u32, b: u32, worth: impl Fn(u32) -> f32) -> f32 {
+    let (a, b) = (graph.lookup().neighbours(a as usize), graph.lookup().neighbours(b as usize));
+    let (few, many) = if a.len() <= b.len() { (&*a, &*b) } else { (&*b, &*a) };
     // Both lists ascend: what lies before a match can't match again.
-    few.iter()
-        .copied()
-        .scan(many, |rest, node| {
-            let at = rest.partition_point(|&other| other < node);
-            *rest = &rest[at..];
-            Some((rest.first() == Some(&node)).then_some(node))
-        })
-        .flatten()
+    let common = few.iter().copied().scan(many, |rest, node| {
+        let at = rest.partition_point(|&other| other < node);
+        *rest = &rest[at..];
+        Some((rest.first() == Some(&node)).then_some(node))
+    });
+    common.flatten().map(worth).sum()
 }
 
 /// Walks are followed from one end of each pair, a few ends at a time: `x_l = β A x_(l-1)`. From nodes with the same

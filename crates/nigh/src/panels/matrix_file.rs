@@ -4,23 +4,24 @@ use super::{PanelSource, rows_at_a_time};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::threads;
-use nigh_formats::sections::{Mapped, SectionWriter, Sections};
+use nigh_formats::interrupt::fail;
+use nigh_formats::sections::{Numbers, Section, SectionWriter, Sections};
 use std::ops::Range;
 use std::path::Path;
 
-/// A matrix in a mapped file: sections `shape` and `rows`.
+/// A matrix in a file: sections `shape` and `rows`.
 #[derive(Debug, Clone)]
 pub struct MatrixFile {
     shape: [usize; 2],
-    rows: Mapped<f32>,
+    rows: Section<f32>,
 }
 
 impl MatrixFile {
-    /// Opens a file of [`MatrixFile::write`], which must not change while it is in use.
+    /// Opens a file of [`MatrixFile::write`].
     pub fn open(path: &Path) -> Result<MatrixFile> {
         let sections = Sections::open(path)?;
-        let (shape, rows) = (sections.get::<usize>("shape")?, sections.get::<f32>("rows")?);
-        match (shape.as_deref(), rows) {
+        let shape = sections.get::<usize>("shape")?.map(|shape| shape.read_all()).transpose()?;
+        match (shape.as_deref(), sections.get::<f32>("rows")?) {
             (Some(&[num_rows, cols]), Some(rows)) if num_rows.checked_mul(cols) == Some(rows.len()) => {
                 Ok(MatrixFile { shape: [num_rows, cols], rows })
             }
@@ -48,16 +49,21 @@ impl MatrixFile {
         self.shape
     }
 
-    /// `X[rows, columns]`. Their memory is given back: a panel is used once, and others may have less than all columns.
+    /// `X[rows, columns]`. Stops the work if they can't be read any more.
     pub(super) fn copy(&self, rows: Range<usize>, columns: Range<usize>, block: &mut Matrix) {
+        /// Numbers that are read at a time, of all columns.
+        const READ: usize = 1 << 18;
         let cols = self.shape[1];
         block.reshape(rows.len(), columns.len());
-        let all = rows.start * cols..rows.end * cols;
-        let places = block.data_mut().chunks_exact_mut(columns.len().max(1));
-        for (to, from) in places.zip(self.rows[all.clone()].chunks_exact(cols.max(1))) {
-            to.copy_from_slice(&from[columns.clone()]);
+        let (mut read, at_a_time) = (Numbers::default(), (READ / cols.max(1)).max(1));
+        let places = block.data_mut().chunks_mut((at_a_time * columns.len()).max(1));
+        for (first, places) in rows.clone().step_by(at_a_time).zip(places) {
+            let some = first * cols..(first + at_a_time).min(rows.end) * cols;
+            self.rows.read_into(some, &mut read).unwrap_or_else(|error| fail(error));
+            for (to, from) in places.chunks_exact_mut(columns.len().max(1)).zip(read.chunks_exact(cols.max(1))) {
+                to.copy_from_slice(&from[columns.clone()]);
+            }
         }
-        self.rows.release(all);
     }
 }
 
@@ -74,7 +80,6 @@ mod tests {
         let file = MatrixFile::open(&path).unwrap();
         assert_eq!(file.shape(), [1_000, 7]);
         let mut part = Matrix::default();
-        // Twice, since memory was given back.
         for (rows, columns) in [(0..1_000, 0..7), (3..900, 2..5), (3..900, 2..5), (999..1_000, 6..7)] {
             file.copy(rows.clone(), columns.clone(), &mut part);
             let expected = Matrix::from_fn(rows.len(), columns.len(), |row, column| {

@@ -1,7 +1,7 @@
 //! `Ã^K E` in panels of columns, for graphs whose representations do not fit into memory.
 //!
 //! An entry of `E` is a function of its node and its column, and no hop mixes columns: a panel of columns needs no other. Two
-//! panels are in memory at a time, the edges pass by from the mapped file, and the result leaves row by row. A row is
+//! panels are in memory at a time, the edges pass by from the graph file, and the result leaves row by row. A row is
 //! summed in the order of its neighbours whatever the panel, so the bits are those of `Ã^K E` in one piece.
 
 mod file;
@@ -18,11 +18,10 @@ pub use progress::PanelProgress;
 pub use source::PanelSource;
 
 use crate::error::{Error, Result};
-use crate::graph::{HopOf, Operator, PanelEntry, hop_rows, whole_vectors};
+use crate::graph::{HopOf, Operator, PanelEntry, Rows, hop_rows, whole_vectors};
 use crate::linalg::Matrix;
 use crate::linalg::aligned::AlignedVec;
 use crate::linalg::half::{Half, Storage};
-use crate::threads;
 use nigh_formats::atomic::PartialFile;
 use nigh_formats::npy;
 use nigh_formats::sections::bytes_of;
@@ -52,8 +51,8 @@ pub struct Propagation {
 pub struct PanelPlan {
     /// Columns of a panel.
     pub width: usize,
-    /// Whether edges that were used are given back to the system, to be read from the graph file again in the next hop.
-    pub releases: bool,
+    /// Whether the edges of a graph file are read from it in every hop, and not into memory before the first.
+    pub reads_edges: bool,
     /// Where panels wait for each other, in a file without a name.
     pub folder: PathBuf,
     /// Who is told how much is done.
@@ -173,7 +172,7 @@ impl Propagation {
                 take(panel.clone(), first, rows);
                 Ok(())
             };
-            let ended = self.panel::<f32>(panel.clone(), 1.0, plan.releases, &done, buffers, &mut taken);
+            let ended = self.panel::<f32>(panel.clone(), 1.0, plan.reads_edges, &done, buffers, &mut taken);
             ended.expect("taking rows does not fail");
         }
     }
@@ -226,7 +225,7 @@ impl Propagation {
     ) -> Result<bool> {
         if plan.width >= self.cols() {
             let done = self.done_entries(plan, false);
-            return self.panel::<S>(0..self.cols(), scale, plan.releases, &done, &mut Default::default(), take);
+            return self.panel::<S>(0..self.cols(), scale, plan.reads_edges, &done, &mut Default::default(), take);
         }
         let mut waiting = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
         let done = self.done_entries(plan, true);
@@ -256,7 +255,7 @@ impl Propagation {
             let columns = first..(first + plan.width).min(self.cols());
             to.panel(columns.clone());
             let mut keep = |_: usize, rows: &Matrix| to.write(rows);
-            if !self.panel::<S>(columns, scale, plan.releases, done, &mut buffers, &mut keep)? {
+            if !self.panel::<S>(columns, scale, plan.reads_edges, done, &mut buffers, &mut keep)? {
                 return Ok(false);
             }
         }
@@ -268,7 +267,7 @@ impl Propagation {
         &self,
         columns: Range<usize>,
         scale: f32,
-        releases: bool,
+        reads_edges: bool,
         done: &DoneEntries<'_>,
         [from, to]: &mut [AlignedVec<S>; 2],
         take: &mut dyn FnMut(usize, &Matrix) -> Result<()>,
@@ -299,29 +298,24 @@ impl Propagation {
             });
         }
         let graph = self.operator.graph();
+        if !reads_edges {
+            graph.load()?;
+        }
         // So that rows of the result and the edges that they need are some ten megabytes.
-        let stretch = ((16 << 20) / width).clamp(1 << 16, 1 << 22);
+        let stretch = ((8 << 20) / width).clamp(1 << 16, 1 << 21);
         let mut overflows = false;
-        let each = |work: &mut dyn FnMut(Range<usize>) -> Result<()>| -> Result<()> {
-            let mut stretches = graph.row_stretches(stretch).peekable();
-            while let Some(rows) = stretches.next() {
-                threads::check();
-                if let (Some(next), true) = (stretches.peek(), releases) {
-                    graph.will_need(next.clone());
-                }
-                work(rows.clone())?;
-                done.add(rows.len(), columns.len());
-                if releases {
-                    graph.release(rows);
-                }
-            }
-            Ok(())
+        let each = |work: &mut dyn FnMut(Rows<'_>) -> Result<()>| -> Result<()> {
+            graph.each_stretch(stretch, |rows| {
+                work(rows)?;
+                done.add(rows.range().len(), columns.len());
+                Ok(())
+            })
         };
         for _ in 1..self.hops {
             to.reshape(n * width);
             each(&mut |rows| {
-                let place = &mut to[rows.start * width..rows.end * width];
-                overflows |= hop_rows(&self.operator, from, width, rows.start, HopOf::Middle, place);
+                let place = &mut to[rows.range().start * width..rows.range().end * width];
+                overflows |= hop_rows(&self.operator, rows, from, width, HopOf::Middle, place);
                 Ok(())
             })?;
             if overflows {
@@ -332,17 +326,17 @@ impl Propagation {
         let mut result = AlignedVec::<f32>::default();
         each(&mut |rows| {
             let last = HopOf::Last { factor: 1.0 / scale };
-            block.reshape(rows.len(), columns.len());
+            block.reshape(rows.range().len(), columns.len());
             if columns.len() == width {
-                hop_rows(&self.operator, from, width, rows.start, last, block.data_mut());
-                return take(rows.start, &block);
+                hop_rows(&self.operator, rows, from, width, last, block.data_mut());
+                return take(rows.first, &block);
             }
-            result.reshape(rows.len() * width);
-            hop_rows(&self.operator, from, width, rows.start, last, &mut result);
+            result.reshape(rows.range().len() * width);
+            hop_rows(&self.operator, rows, from, width, last, &mut result);
             for (to, from) in block.data_mut().chunks_exact_mut(columns.len()).zip(result.chunks_exact(width)) {
                 to.copy_from_slice(&from[..columns.len()]);
             }
-            take(rows.start, &block)
+            take(rows.first, &block)
         })?;
         Ok(true)
     }
@@ -378,9 +372,9 @@ mod tests {
         propagation.operator.propagate_stored(&x, propagation.hops, propagation.storage)
     }
 
-    fn in_panels(propagation: &Propagation, width: usize, releases: bool, folder: &Path) -> Matrix {
+    fn in_panels(propagation: &Propagation, width: usize, reads_edges: bool, folder: &Path) -> Matrix {
         let mut data = Vec::new();
-        let plan = PanelPlan { width, releases, folder: folder.to_path_buf(), progress: Default::default() };
+        let plan = PanelPlan { width, reads_edges, folder: folder.to_path_buf(), progress: Default::default() };
         let mut take = |first: usize, rows: &Matrix| {
             assert_eq!(first * propagation.cols(), data.len(), "rows come in order");
             data.extend_from_slice(rows.data());
@@ -418,7 +412,7 @@ mod tests {
             for width in [64, 16, 6] {
                 assert_eq!(in_panels(&propagation, width, false, folder.path()), expected);
                 let plan =
-                    PanelPlan { width, releases: false, folder: folder.path().into(), progress: Default::default() };
+                    PanelPlan { width, reads_edges: false, folder: folder.path().into(), progress: Default::default() };
                 let (mut file, mut rows) = (propagation.in_file(&plan).unwrap(), Matrix::default());
                 file.read(7..2_000, &mut rows).unwrap();
                 assert_eq!(rows.data(), &expected.data()[7 * x.cols()..2_000 * x.cols()]);
@@ -439,9 +433,9 @@ mod tests {
                     let propagation = propagation(graph.clone(), dim, hops, storage);
                     let expected = whole(&propagation);
                     for width in [64, 16, 8, 3] {
-                        for releases in [false, true] {
-                            let found = in_panels(&propagation, width, releases, folder.path());
-                            assert_eq!(found, expected, "{storage} {dim} {hops} {width} {releases}");
+                        for reads_edges in [false, true] {
+                            let found = in_panels(&propagation, width, reads_edges, folder.path());
+                            assert_eq!(found, expected, "{storage} {dim} {hops} {width} {reads_edges}");
                         }
                     }
                 }
@@ -458,7 +452,7 @@ mod tests {
             let told = Arc::new(Mutex::new(Vec::new()));
             let kept = told.clone();
             let progress = PanelProgress::new(move |done, total| kept.lock().unwrap().push((done, total)));
-            let plan = PanelPlan { width, releases: false, folder: folder.path().into(), progress };
+            let plan = PanelPlan { width, reads_edges: false, folder: folder.path().into(), progress };
             propagation.for_each_rows(&plan, &mut |_, _| Ok(())).unwrap();
             let told = told.lock().unwrap();
             assert!(told.is_sorted() && told.len() > 1);

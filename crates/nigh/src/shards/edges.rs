@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Edges, Graph, OperatorRows, build_rows, symmetric_scale};
 use nigh_formats::Texts;
 use nigh_formats::open_regular;
-use nigh_formats::sections::{Mapped, Plain, SectionWriter, Sections, bytes_of, bytes_of_mut};
+use nigh_formats::sections::{Plain, Section, SectionWriter, Sections, bytes_of, bytes_of_mut};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -67,6 +67,9 @@ impl Entries {
     }
 }
 
+/// Edges, or other numbers, that are read at a time.
+const EDGES: usize = 1 << 18;
+
 /// The edges of a part, at both ends, to the blocks that have them.
 pub(super) fn route(
     part: &Path,
@@ -79,17 +82,22 @@ pub(super) fn route(
     let numbers = numbers(&ids_of(part)?, kind, merged, bases)?;
     let sections = Sections::open(part)?;
     let edges = sections.get::<u32>("edges")?.ok_or_else(|| Error::file(part, "has no section `edges`"))?;
-    let weights = sections.get::<f32>("weights")?;
+    let mut weights =
+        sections.get::<f32>("weights")?.map(|weights| weights.read_all()).transpose()?.into_iter().flatten();
     let mut blocks: Vec<Entries> = outs.iter().map(|_| Entries::default()).collect();
-    for (at, &[a, b]) in edges.as_chunks::<2>().0.iter().enumerate() {
-        let (Some(&a), Some(&b)) = (numbers.get(a as usize), numbers.get(b as usize)) else {
-            return Err(Error::file(part, format!("edge {at} has an end beyond its {} ids", numbers.len())));
-        };
-        let weight = weights.as_ref().and_then(|weights| weights.get(at).copied());
-        blocks[a as usize / block_rows].push(a, b << 1, weight);
-        // A self loop is kept once, to be counted.
-        if a != b {
-            blocks[b as usize / block_rows].push(b, a << 1 | 1, weight);
+    let mut at = 0;
+    for ends in edges.chunks(2 * EDGES) {
+        for &[a, b] in ends?.as_chunks::<2>().0 {
+            let (Some(&a), Some(&b)) = (numbers.get(a as usize), numbers.get(b as usize)) else {
+                return Err(Error::file(part, format!("edge {at} has an end beyond its {} ids", numbers.len())));
+            };
+            let weight = weights.next();
+            blocks[a as usize / block_rows].push(a, b << 1, weight);
+            // A self loop is kept once, to be counted.
+            if a != b {
+                blocks[b as usize / block_rows].push(b, a << 1 | 1, weight);
+            }
+            at += 1;
         }
     }
     blocks.par_iter().zip(outs).try_for_each(|(entries, out)| entries.write(out))?;
@@ -159,15 +167,12 @@ fn names_of(rows: Range<usize>, merged: &[PathBuf], bases: &[usize]) -> Result<I
 /// A block of a graph file.
 pub(super) fn cut_block(graph: &Path, rows: Range<usize>, out: &Path) -> Result<Value> {
     let store = GraphStore::open(graph)?;
-    let (offsets, neighbours, weights) = store.graph().parts();
     if rows.end > store.graph().num_nodes() {
         return Err(Error::file(graph, format!("has {} nodes, not rows {rows:?}", store.graph().num_nodes())));
     }
-    let entries = offsets[rows.start]..offsets[rows.end];
-    let own: Vec<usize> = offsets[rows.start..=rows.end].iter().map(|&end| end - entries.start).collect();
-    let (neighbours, weights) = (&neighbours[entries.clone()], weights.map(|weights| &weights[entries]));
+    let (offsets, neighbours, weights) = store.graph().read_rows(rows.clone())?;
     let ids = store.ids_of(rows.clone())?;
-    write_block(out, rows, store.graph().num_nodes(), &own, neighbours, weights, &ids)?;
+    write_block(out, rows, store.graph().num_nodes(), &offsets, &neighbours, weights.as_deref(), &ids)?;
     Ok(json!({ "entries": neighbours.len() }))
 }
 
@@ -203,15 +208,14 @@ fn write_block(
     Ok(())
 }
 
-/// Some rows of a graph, in a mapped file.
+/// Some rows of a graph, in memory.
 pub(super) struct Block {
     sections: Sections,
     pub rows: Range<usize>,
-    pub num_nodes: usize,
-    offsets: Mapped<usize>,
-    neighbours: Mapped<u32>,
-    weights: Option<Mapped<f32>>,
-    pub scales: Mapped<f32>,
+    offsets: Vec<usize>,
+    neighbours: Vec<u32>,
+    weights: Option<Vec<f32>>,
+    pub scales: Vec<f32>,
 }
 
 impl Block {
@@ -221,32 +225,17 @@ impl Block {
     }
 
     pub fn open(path: &Path) -> Result<Block> {
-        let sections = Sections::open(path)?;
-        fn section<T: Plain>(sections: &Sections, name: &str) -> Result<Mapped<T>> {
-            let found = sections.get::<T>(name)?;
-            found.ok_or_else(|| {
-                Error::file(sections.path(), format!("has no section `{name}`; it is no block of a graph"))
-            })
-        }
-        let bounds = section::<usize>(&sections, "rows")?;
-        let &[start, end, num_nodes] = &bounds[..] else {
-            return Err(Error::file(path, "does not say which rows it has"));
-        };
-        let (offsets, neighbours) = (section::<usize>(&sections, "offsets")?, section::<u32>(&sections, "neighbours")?);
-        let (weights, scales) = (sections.get::<f32>("weights")?, section::<f32>(&sections, "scales")?);
-        let fits = start <= end
-            && end <= num_nodes
-            && offsets.len() == end - start + 1
-            && offsets.first() == Some(&0)
+        let BlockFile { sections, rows, num_nodes, offsets, neighbours, weights, scales } = BlockFile::open(path)?;
+        let (offsets, neighbours, scales) = (offsets.read_all()?, neighbours.read_all()?, scales.read_all()?);
+        let weights = weights.map(|weights| weights.read_all()).transpose()?;
+        let fits = offsets.first() == Some(&0)
             && offsets.is_sorted()
             && offsets.last() == Some(&neighbours.len())
-            && weights.as_ref().is_none_or(|weights| weights.len() == neighbours.len())
-            && scales.len() == end - start
             && neighbours.par_iter().all(|&neighbour| (neighbour as usize) < num_nodes);
-        if !fits {
-            return Err(Error::file(path, format!("is no block of rows {start} to {end} of {num_nodes}")));
+        match fits {
+            true => Ok(Block { sections, rows, offsets, neighbours, weights, scales }),
+            false => Err(no_block(path, &rows, num_nodes)),
         }
-        Ok(Block { sections, rows: start..end, num_nodes, offsets, neighbours, weights, scales })
     }
 
     /// As a hop takes them; `right` is that of all nodes, or empty.
@@ -267,9 +256,52 @@ impl Block {
     }
 }
 
+fn no_block(path: &Path, rows: &Range<usize>, num_nodes: usize) -> Error {
+    Error::file(path, format!("is no block of rows {} to {} of {num_nodes}", rows.start, rows.end))
+}
+
+/// Some rows of a graph, which stay in the file.
+struct BlockFile {
+    sections: Sections,
+    rows: Range<usize>,
+    num_nodes: usize,
+    offsets: Section<usize>,
+    neighbours: Section<u32>,
+    weights: Option<Section<f32>>,
+    scales: Section<f32>,
+}
+
+impl BlockFile {
+    /// Checks that the sections have the lengths of a block.
+    fn open(path: &Path) -> Result<BlockFile> {
+        let sections = Sections::open(path)?;
+        fn section<T: Plain>(sections: &Sections, name: &str) -> Result<Section<T>> {
+            let found = sections.get::<T>(name)?;
+            found.ok_or_else(|| {
+                Error::file(sections.path(), format!("has no section `{name}`; it is no block of a graph"))
+            })
+        }
+        let bounds = section::<usize>(&sections, "rows")?.read_all()?;
+        let &[start, end, num_nodes] = &bounds[..] else {
+            return Err(Error::file(path, "does not say which rows it has"));
+        };
+        let (offsets, neighbours) = (section::<usize>(&sections, "offsets")?, section::<u32>(&sections, "neighbours")?);
+        let (weights, scales) = (sections.get::<f32>("weights")?, section::<f32>(&sections, "scales")?);
+        let fits = start <= end
+            && end <= num_nodes
+            && offsets.len() == end - start + 1
+            && weights.as_ref().is_none_or(|weights| weights.len() == neighbours.len())
+            && scales.len() == end - start;
+        match fits {
+            true => Ok(BlockFile { sections, rows: start..end, num_nodes, offsets, neighbours, weights, scales }),
+            false => Err(no_block(path, &(start..end), num_nodes)),
+        }
+    }
+}
+
 /// All blocks in one graph file.
 pub(super) fn join_blocks(blocks: &[PathBuf], out: &Path) -> Result<Value> {
-    let blocks = blocks.iter().map(|path| Block::open(path)).collect::<Result<Vec<_>>>()?;
+    let blocks = blocks.iter().map(|path| BlockFile::open(path)).collect::<Result<Vec<_>>>()?;
     let mut end = 0;
     for block in &blocks {
         if block.rows.start != end || block.num_nodes != blocks[0].num_nodes {
@@ -284,19 +316,16 @@ pub(super) fn join_blocks(blocks: &[PathBuf], out: &Path) -> Result<Value> {
     let weighted = blocks.iter().any(|block| block.weights.is_some());
     let mut writer = SectionWriter::create(out)?;
     writer.section("neighbours")?;
-    for block in &blocks {
-        writer.write(&block.neighbours)?;
-        block.neighbours.release(0..block.neighbours.len());
-    }
+    blocks.iter().try_for_each(|block| copy(&block.neighbours, &mut writer))?;
     if weighted {
         writer.section("weights")?;
-        blocks.iter().flat_map(|block| &block.weights).try_for_each(|weights| writer.write(weights))?;
+        blocks.iter().flat_map(|block| &block.weights).try_for_each(|weights| copy(weights, &mut writer))?;
     }
     writer.section("offsets")?;
     writer.write(&[0usize])?;
     let mut before = 0;
     for block in &blocks {
-        writer.write(&block.offsets[1..].iter().map(|end| before + end).collect::<Vec<usize>>())?;
+        copy_ends(&block.offsets, before, &mut writer)?;
         before += block.neighbours.len();
     }
     write_all_ids(&mut writer, &blocks)?;
@@ -304,37 +333,39 @@ pub(super) fn join_blocks(blocks: &[PathBuf], out: &Path) -> Result<Value> {
     Ok(json!({ "num_nodes": end, "num_edges": num_entries / 2, "weighted": weighted }))
 }
 
-/// The names of all blocks, in the sections of one file.
-fn write_all_ids(writer: &mut SectionWriter, blocks: &[Block]) -> Result<()> {
-    let has = |name: &str| -> Result<bool> {
-        Ok(blocks
-            .iter()
-            .map(|block| block.sections.get::<u8>(name))
-            .collect::<nigh_formats::Result<Vec<_>>>()?
-            .iter()
-            .any(Option::is_some))
-    };
-    if has("ids")? {
-        writer.section("ids")?;
-        for block in blocks {
-            block.sections.get::<i64>("ids")?.iter().try_for_each(|ids| writer.write(ids))?;
-        }
+/// A section of one file to another.
+fn copy<T: Plain>(from: &Section<T>, to: &mut SectionWriter) -> Result<()> {
+    from.chunks(EDGES).try_for_each(|chunk| Ok(to.write(&chunk?)?))
+}
+
+/// All ends but the start, which is the end of what is before. Returns the last.
+fn copy_ends(ends: &Section<usize>, before: usize, to: &mut SectionWriter) -> Result<usize> {
+    let mut last = before;
+    for (number, chunk) in ends.chunks(EDGES).enumerate() {
+        let chunk: Vec<usize> =
+            chunk?.iter().skip(usize::from(number == 0)).map(|end| before.wrapping_add(*end)).collect();
+        last = chunk.last().copied().unwrap_or(last);
+        to.write(&chunk)?;
     }
-    if has("names")? {
+    Ok(last)
+}
+
+/// The names of all blocks, in the sections of one file.
+fn write_all_ids(writer: &mut SectionWriter, blocks: &[BlockFile]) -> Result<()> {
+    fn of<T: Plain>(blocks: &[BlockFile], name: &str) -> Result<Vec<Section<T>>> {
+        blocks.iter().filter_map(|block| block.sections.get::<T>(name).transpose()).map(|found| Ok(found?)).collect()
+    }
+    let (integers, names) = (of::<i64>(blocks, "ids")?, of::<u8>(blocks, "names")?);
+    if !integers.is_empty() {
+        writer.section("ids")?;
+        integers.iter().try_for_each(|ids| copy(ids, writer))?;
+    }
+    if !names.is_empty() {
         writer.section("names")?;
-        for block in blocks {
-            block.sections.get::<u8>("names")?.iter().try_for_each(|names| writer.write(names))?;
-        }
+        names.iter().try_for_each(|names| copy(names, writer))?;
         writer.section("name-bounds")?;
         writer.write(&[0u64])?;
-        let mut before = 0;
-        for block in blocks {
-            for bounds in block.sections.get::<u64>("name-bounds")?.iter() {
-                let bounds: Vec<u64> = bounds.iter().skip(1).map(|end| before + end).collect();
-                before = bounds.last().copied().unwrap_or(before);
-                writer.write(&bounds)?;
-            }
-        }
+        of::<usize>(blocks, "name-bounds")?.iter().try_fold(0, |before, bounds| copy_ends(bounds, before, writer))?;
     }
     Ok(())
 }
@@ -343,6 +374,7 @@ fn write_all_ids(writer: &mut SectionWriter, blocks: &[Block]) -> Result<()> {
 pub(super) fn check_graph(path: &Path) -> Result<Value> {
     let store = GraphStore::open(path)?;
     store.verify()?;
+    store.ids()?;
     let graph: &Graph = store.graph();
     Ok(json!({ "num_nodes": graph.num_nodes(), "num_edges": graph.num_edges(), "weighted": graph.is_weighted() }))
 }

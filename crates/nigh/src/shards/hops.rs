@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Some columns of all rows, from the edges in a mapped file: no other worker is needed.
+/// Some columns of all rows, from the edges in a graph file: no other worker is needed.
 pub(super) fn propagate_slice(
     graph: &Path,
     source: PanelSource,

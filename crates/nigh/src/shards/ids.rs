@@ -70,7 +70,8 @@ pub(super) fn read_edges(path: &Path, columns: &EdgeColumns, out: &Path) -> Resu
 /// The ids of a part or of a range that were merged.
 pub(super) fn ids_of(path: &Path) -> Result<Ids> {
     let sections = Sections::open(path)?;
-    let count = sections.get::<u64>("num-ids")?.and_then(|count| count.first().copied());
+    let count = sections.get::<u64>("num-ids")?.map(|count| count.read_all()).transpose()?;
+    let count = count.and_then(|count| count.first().copied());
     let count = count.ok_or_else(|| Error::file(path, "has no section `num-ids`; it holds no part of a graph"))?;
     read_ids(&sections, count as usize, 0..count as usize)
 }

@@ -88,13 +88,6 @@ impl NegativeRule {
         }
     }
 
-    /// Gives back the memory of a mapped graph that was looked at.
-    fn release(&self) {
-        if let NegativeRule::NotListed(graph) | NegativeRule::NotLinked(graph) = self {
-            graph.release_all();
-        }
-    }
-
     fn allows(&self, [a, b]: [u32; 2]) -> bool {
         match self {
             NegativeRule::Any => true,
@@ -159,8 +152,8 @@ impl Classes {
 /// Refused draws after which the pairs are searched one by one: some graphs have hardly any non-edge.
 const MAX_DRAWS: u64 = 256;
 
-/// Pairs that are drawn one by one between two checks for an interruption, and between two releases of a mapped graph.
-const PAIRS_PER_RELEASE: u64 = 1 << 8;
+/// Pairs that are drawn together where each must differ from those before.
+const PAIRS_AT_A_TIME: usize = 1 << 16;
 
 impl PairSampler {
     /// From all nodes.
@@ -188,8 +181,13 @@ impl PairSampler {
         });
     }
 
-    /// The pairs of `draw` for each stream and its count, one after the other. A mapped graph is looked at in ascending order.
+    /// The pairs of `draw` for each stream and its count, one after the other. A graph file is looked at in ascending order.
     pub(crate) fn draw_each(&self, streams: &[(Stream, usize)]) -> Vec<[u32; 2]> {
+        self.draw_from(0, streams)
+    }
+
+    /// As `draw_each`, from this number of each stream on.
+    fn draw_from(&self, number: u64, streams: &[(Stream, usize)]) -> Vec<[u32; 2]> {
         let total = streams.iter().map(|of| of.1).sum();
         let mut pairs = vec![[0; 2]; total];
         let mut rest = &mut pairs[..];
@@ -199,23 +197,26 @@ impl PairSampler {
             tasks.push((stream, own));
             rest = others;
         }
-        let mapped = match &self.rule {
-            NegativeRule::NotLinked(graph) if graph.is_mapped() => Some(graph),
+        let stored = match &self.rule {
+            NegativeRule::NotLinked(graph) | NegativeRule::NotListed(graph) if graph.is_stored() => Some(graph),
             _ => None,
         };
-        let Some(graph) = mapped else {
+        let Some(graph) = stored else {
             tasks.into_par_iter().for_each(|(stream, pairs)| {
                 threads::check();
-                self.draw_some(stream, 0, pairs);
+                self.draw_some(stream, number, pairs);
             });
             return pairs;
         };
-        tasks.into_par_iter().for_each(|(stream, pairs)| draw_places(stream, 0, self.len() as u64, pairs));
+        tasks.into_par_iter().for_each(|(stream, pairs)| {
+            draw_places(stream, number, self.len() as u64, pairs);
+            pairs.iter_mut().for_each(|pair| *pair = pair.map(|place| self.node(place as usize)));
+        });
         // The stream of each pair, and its number there.
         let starts: Vec<usize> = streams.iter().scan(0, |end, of| Some(std::mem::replace(end, *end + of.1))).collect();
         let address = |at: u32| {
             let step = starts.partition_point(|&start| start <= at as usize) - 1;
-            (streams[step].0, (at as usize - starts[step]) as u64)
+            (streams[step].0, number + (at as usize - starts[step]) as u64)
         };
         let refused = |pairs: &[[u32; 2]]| graph.ask_each(pairs, |_, pair| !self.rule.allows(pair));
         let all = refused(&pairs);
@@ -239,7 +240,6 @@ impl PairSampler {
             let (stream, number) = address(at);
             pairs[at as usize] = self.pair(stream, number);
         }
-        graph.release_all();
         pairs
     }
 
@@ -329,14 +329,7 @@ pub(super) fn draw_once(
 ) -> Vec<[u32; 2]> {
     let mut pairs = Vec::new();
     if negatives == Negatives::Loose {
-        pairs.resize(count, [0; 2]);
-        for (some, first) in pairs.chunks_mut(PAIRS_PER_RELEASE as usize).zip((0..).step_by(PAIRS_PER_RELEASE as usize))
-        {
-            threads::check();
-            sampler.draw_some(stream, first, some);
-            sampler.rule.release();
-        }
-        return pairs;
+        return sampler.draw_each(&[(stream, count)]);
     }
     if available <= 2 * count as u64 {
         // So few are left that the graph is as large as its complement: listing them is linear in its edges.
@@ -350,15 +343,10 @@ pub(super) fn draw_once(
     let mut seen = HashSet::with_capacity(count);
     let mut number = 0u64;
     while pairs.len() < count {
-        if number.is_multiple_of(PAIRS_PER_RELEASE) {
-            threads::check();
-            sampler.rule.release();
-        }
-        let [a, b] = sampler.pair(stream, number);
-        if seen.insert([a.min(b), a.max(b)]) {
-            pairs.push([a, b]);
-        }
-        number += 1;
+        threads::check();
+        let drawn = sampler.draw_from(number, &[(stream, (count - pairs.len()).min(PAIRS_AT_A_TIME))]);
+        number += drawn.len() as u64;
+        pairs.extend(drawn.into_iter().filter(|&[a, b]| seen.insert([a.min(b), a.max(b)])));
     }
     pairs
 }

@@ -120,7 +120,6 @@ pub(crate) fn sample_pairs(
         part += 1;
         EvaluationPairs::pooled(positive, draw_once(&sampler, rule, stream, count, known.num_non_edges()))
     });
-    known.release_all();
     let rule = NegativeRule::for_training(settings.train_negatives, visible.clone());
     let train = draw(visible, &PairSampler::new(visible.num_nodes(), rule), sampling, seeds)?;
     Ok(SampledPairs { train, valid, test })
@@ -217,21 +216,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.nigh");
         Dataset::from_graph("x", graph()).store(&path).unwrap();
-        let mapped = Arc::new(GraphStore::open(&path).unwrap().graph().clone());
+        let known = Arc::new(GraphStore::open(&path).unwrap().graph().clone());
         for negatives in [Negatives::Exact, Negatives::Loose] {
             let (visible, expected) = sampled(&Arc::new(graph()), negatives);
-            let stored = crate::dataset::mapped_without(
-                &mapped,
+            let stored = crate::dataset::stored_without(
+                &known,
                 &[expected.valid.positive.clone(), expected.test.positive.clone()].concat(),
                 folder.path(),
             );
             let stored = Arc::new(stored.unwrap());
-            assert!(stored.is_mapped() && stored.digest() == visible.digest());
+            assert!(stored.is_stored() && stored.digest() == visible.digest());
             let dataset = Dataset::from_graph("x", graph());
             let settings = Config { train_negatives: negatives.into(), ..Config::default() };
             let settings = settings.resolve(&dataset).unwrap().split();
-            let held_out = held_out_edges(&mapped, &settings, Seeds::new(5)).unwrap();
-            let found = sample_pairs(&mapped, &stored, held_out, &settings, SAMPLING, Seeds::new(5)).unwrap();
+            let held_out = held_out_edges(&known, &settings, Seeds::new(5)).unwrap();
+            let found = sample_pairs(&known, &stored, held_out, &settings, SAMPLING, Seeds::new(5)).unwrap();
             assert_eq!(found, expected);
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the training graph has no name");

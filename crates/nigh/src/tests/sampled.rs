@@ -214,10 +214,10 @@ fn files_of_other_runs_are_refused() {
         let names =
             ["train-positive", "train-negative", "valid-positive", "valid-negative", "test-positive", "test-negative"];
         writer.section("about").unwrap();
-        writer.write(&sections.get::<u8>("about").unwrap().unwrap()).unwrap();
+        writer.write(&sections.get::<u8>("about").unwrap().unwrap().read_all().unwrap()).unwrap();
         for name in names.into_iter().chain(["isolated"]) {
             writer.section(name).unwrap();
-            let own = sections.get::<u32>(name).unwrap().unwrap();
+            let own = sections.get::<u32>(name).unwrap().unwrap().read_all().unwrap();
             writer.write(if name == section { numbers } else { &own }).unwrap();
         }
         writer.finish().unwrap();

@@ -97,7 +97,7 @@ fn expected(graph: &Path, hops: usize, storage: Storage, folder: &Path) -> Vec<f
     let source = PanelSource::Signal { signal: Signal::Gaussian, stream, dim: DIM, factor };
     let operator = Operator::symmetric(GraphStore::open(graph).unwrap().graph().clone().into());
     let propagation = Propagation { operator, hops, storage, source, addresses: None };
-    let plan = PanelPlan { width: DIM, releases: false, folder: folder.to_path_buf(), progress: Default::default() };
+    let plan = PanelPlan { width: DIM, reads_edges: false, folder: folder.to_path_buf(), progress: Default::default() };
     let mut data = Vec::new();
     let take = &mut |_: usize, rows: &nigh::Matrix| {
         data.extend_from_slice(rows.data());

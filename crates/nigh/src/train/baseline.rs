@@ -69,13 +69,8 @@ fn of_links(heuristic: Heuristic, test: &[AskedPairs<'_>], metrics: &[PairMetric
         let left_out = format!("it takes {operations:.0e} operations; nigh train --model {name} runs it");
         return Ok(Baseline { name, metrics: Metrics::new(), left_out: Some(left_out) });
     }
-    let of_part = |(graph, question): &AskedPairs<'_>| {
-        question.measure_all(metrics, |pairs| match heuristic {
-            // Walks pass through the whole graph.
-            Heuristic::Katz => Ok(heuristic.scores(graph, pairs)),
-            _ => Ok(graph.ask_some(pairs, |pairs| heuristic.scores(graph, pairs))),
-        })
-    };
+    let of_part =
+        |(graph, question): &AskedPairs<'_>| question.measure_all(metrics, |pairs| Ok(heuristic.scores(graph, pairs)));
     let of_parts = test.iter().map(of_part).collect::<Result<Vec<_>>>()?;
     Ok(Baseline { name, metrics: named(metrics, &of_parts), left_out: None })
 }
@@ -95,7 +90,7 @@ fn cost(heuristic: Heuristic, graph: &Graph, question: &EvaluationPairs) -> f64 
                 a.min(b) * (1.0 + a.max(b).max(1.0).log2())
             };
             let listed = [&question.positive, &question.negative].into_iter();
-            let listed = listed.flat_map(|pairs| graph.ask_some(pairs, |pairs| pairs.iter().map(steps).collect()));
+            let listed = listed.flat_map(|pairs| pairs.iter().map(steps));
             let num_listed = (question.positive.len() + question.negative.len()) as f64;
             let mean_degree = 2.0 * graph.num_edges() as f64 / graph.num_nodes().max(1) as f64;
             listed.sum::<f64>() + (num_scored - num_listed) * mean_degree * (1.0 + mean_degree.max(1.0).log2())

@@ -4,7 +4,7 @@
 
 use super::baseline::{self, Baseline};
 use super::{Job, Observer, PreparedSplit, Reporting, Resolved, Stage, reported_of_pairs};
-use crate::dataset::{Dataset, Features, FixedSplit, Sample, mapped_without};
+use crate::dataset::{Dataset, Features, FixedSplit, Sample, stored_without};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
@@ -58,7 +58,7 @@ impl AskedNodes {
 #[derive(Debug, Clone)]
 pub(crate) struct SampledPlan {
     pub panels: PanelPlan,
-    /// Where the visible part of a mapped graph is mapped, too; in memory otherwise.
+    /// Where the visible part of a graph in a file is in a file, too; in memory otherwise.
     pub graph_in: Option<PathBuf>,
 }
 
@@ -67,7 +67,7 @@ impl SampledPlan {
     pub fn in_memory() -> SampledPlan {
         let panels = PanelPlan {
             width: usize::MAX,
-            releases: false,
+            reads_edges: false,
             folder: std::env::temp_dir(),
             progress: Default::default(),
         };
@@ -82,7 +82,7 @@ impl SampledPlan {
     /// The graph without some of its edges.
     fn visible(&self, graph: &Graph, hidden: &[[u32; 2]]) -> Result<Graph> {
         match &self.graph_in {
-            Some(folder) if graph.is_mapped() => mapped_without(graph, hidden, folder),
+            Some(folder) if graph.is_stored() => stored_without(graph, hidden, folder),
             _ => Ok(graph.without_edges(hidden)),
         }
     }
@@ -144,7 +144,6 @@ impl HeldOut {
         let problem = |problem| Error::Split { dataset: dataset.name.clone(), graph: None, problem };
         let held_out = held_out_edges(known, &settings, seeds).map_err(problem)?;
         let visible = Arc::new(visible(known, &held_out.concat())?);
-        known.release_all();
         let pairs = sample_pairs(known, &visible, held_out, &settings, config.sampling(), seeds)?;
         let baselines = match reporting {
             Reporting::MetricsAndBaselines => {

@@ -284,7 +284,8 @@ impl StreamedEmbedding<'_> {
     /// The most likely links of a node, best first, as [`Inference::links`](super::Inference::links); panels wait in `folder`.
     pub fn links(&self, node: u32, top: usize, existing: bool, folder: &Path) -> Result<Vec<Link>> {
         let own = self.rows_of(&[node], 1, folder)?;
-        let graph = self.signal.operator.graph();
+        let neighbours = self.signal.operator.graph().lookup().neighbours(node as usize);
+        let is_linked = |other: u32| neighbours.binary_search(&other).is_ok();
         let (mut links, mut first) = (Vec::new(), 0);
         self.for_each_rows(folder, |rows| {
             // Its own row in front of the others.
@@ -292,10 +293,10 @@ impl StreamedEmbedding<'_> {
             h.row_mut(0).copy_from_slice(own.row(0));
             h.data_mut()[rows.cols()..].copy_from_slice(rows.data());
             let others = (first..first + rows.rows() as u32).filter(|&other| other != node);
-            let others: Vec<u32> = others.filter(|&other| existing || !graph.has_edge(node, other)).collect();
+            let others: Vec<u32> = others.filter(|&other| existing || !is_linked(other)).collect();
             let pairs: Vec<[u32; 2]> = others.iter().map(|other| [0, other - first + 1]).collect();
             let scores = self.score(&h, &pairs)?;
-            let link = |(&other, score)| Link { node: other, score, exists: graph.has_edge(node, other) };
+            let link = |(&other, score)| Link { node: other, score, exists: is_linked(other) };
             links.extend(others.iter().zip(scores).map(link));
             best(&mut links, top);
             first += rows.rows() as u32;

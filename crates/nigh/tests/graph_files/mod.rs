@@ -1,6 +1,7 @@
 //! Every reader of graphs by name, for any bytes: for fuzzing, and for the replay of what fuzzing found.
 
 use nigh::dataset::{InputFiles, NamedDataset};
+use nigh::formats::sections::SectionWriter;
 use nigh::{Dataset, Result};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -80,6 +81,22 @@ pub fn stored(table: &[u8]) -> Vec<u8> {
     let stored = Dataset::from_files(&path, &InputFiles::default()).and_then(|dataset| dataset.store(&out));
     stored.expect("a table of edges");
     std::fs::read(out).expect("a file that was written")
+}
+
+/// A graph file with these sections, whatever they say: every checksum is right.
+#[allow(dead_code)]
+pub fn sections(offsets: &[u64], neighbours: &[u32]) -> Vec<u8> {
+    let path = written("sections", b"").with_extension("nigh");
+    let write = || -> nigh::formats::Result<()> {
+        let mut writer = SectionWriter::create(&path)?;
+        writer.section("neighbours")?;
+        writer.write(neighbours)?;
+        writer.section("offsets")?;
+        writer.write(offsets)?;
+        writer.finish()
+    };
+    write().expect("a writable folder");
+    std::fs::read(path).expect("a file that was written")
 }
 
 /// Compressed.
