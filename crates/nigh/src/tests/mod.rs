@@ -1,5 +1,6 @@
 //! Tests of several modules together, of what users of the library do not see.
 
+mod changed_files;
 mod dense_reference;
 mod equivariance;
 mod judging;
