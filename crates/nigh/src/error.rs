@@ -370,9 +370,19 @@ pub enum SplitProblem {
     /// A complete graph.
     #[error("every pair of nodes is linked; there is no negative to tell a link from")]
     NoNonEdge,
-    /// A complete graph.
-    #[error("every pair of nodes is linked; there is no non-edge to compare with")]
-    NoNonEdgeToCompare,
+    /// A nearly complete graph.
+    #[error(
+        "only {} of nodes not linked, too few negatives to compare {positives} links with; set valid-negative-ratio and \
+         test-negative-ratio to {:.1e} or less to measure on these",
+        if *available == 1 { "1 pair is".to_string() } else { format!("{available} pairs are") },
+        *available as f64 / *positives as f64
+    )]
+    FewNonEdges {
+        /// Pairs without an edge.
+        available: u64,
+        /// Edges of a part.
+        positives: usize,
+    },
     /// A graph too large to rank against all of its nodes.
     #[error(
         "ranking {positives} positives against all nodes takes the scores of {pairs} pairs, more than {most}; \
