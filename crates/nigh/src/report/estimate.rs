@@ -6,7 +6,9 @@ use crate::display::{byte_size, duration, pluralize};
 use crate::error::{Error, Result};
 use crate::linalg::Storage;
 use crate::memory::Memory;
-use crate::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, measure_hop, too_little, total};
+use crate::plan::{
+    PROPAGATION_BUFFERS, PartSize, PropagationEstimate, SampledWorkload, Workload, measure_hop, too_little, total,
+};
 use crate::task::MOST_HELD_OUT;
 use serde_json::{Value, json};
 use std::fmt;
@@ -86,6 +88,7 @@ pub fn size_of_counts(nodes: usize, edges: usize) -> Result<Workload> {
         width: 0,
         hops: 0,
         storage: Storage::Single,
+        buffers: PROPAGATION_BUFFERS,
     })
 }
 
