@@ -51,6 +51,14 @@ pub fn percent(fraction: f64) -> String {
     format!("{:.1}", 100.0 * fraction)
 }
 
+/// `97.7 ± 0.5`: a mean over some repeats and its deviation as percentages. One repeat has no deviation.
+pub fn mean_and_deviation((mean, std): (f64, f64), repeats: usize) -> String {
+    match repeats {
+        0 | 1 => percent(mean),
+        _ => format!("{} ± {}", percent(mean), percent(std)),
+    }
+}
+
 /// A difference of fractions in points of a percentage, with one decimal.
 pub fn points(difference: f64) -> String {
     match percent(difference).as_str() {
@@ -104,6 +112,14 @@ pub fn abbreviate<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_repeat_has_no_deviation() {
+        assert_eq!(
+            (mean_and_deviation((0.977, 0.0), 1), mean_and_deviation((0.977, 0.0), 2)),
+            ("97.7".into(), "97.7 ± 0.0".into())
+        );
+    }
 
     #[test]
     fn times_have_two_units() {

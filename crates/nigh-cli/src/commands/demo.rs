@@ -9,7 +9,7 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 #[cfg(feature = "pictures")]
 use nigh::Error;
-use nigh::display::percent;
+use nigh::display::{mean_and_deviation, percent};
 use nigh::experiment::{Experiment, Published};
 use nigh::report::aligned_table::AlignedTable;
 #[cfg(feature = "pictures")]
@@ -112,7 +112,7 @@ fn text(dataset: &Dataset, repeats: usize, found: impl Fn(usize, usize) -> (f64,
         let mut cells = vec![model.to_string()];
         for (labels, (mean, std)) in published.iter().enumerate() {
             let ours = found(at, labels);
-            cells.push(format!("{} ± {}", percent(ours.0), percent(ours.1)));
+            cells.push(mean_and_deviation(ours, repeats));
             cells.push(format!("{mean:.1} ± {std:.1}"));
         }
         table.row(&cells);
