@@ -27,6 +27,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
 fn in_python(error: &Error) -> String {
     match error {
         Error::Setting { name, value, problem } => format!("`{}` is {value}, but {problem}", name.replace('-', "_")),
+        Error::Weight { problem } => format!("{problem}; `weight=False` reads edges without weights"),
         other => other.to_string(),
     }
 }

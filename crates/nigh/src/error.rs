@@ -21,6 +21,12 @@ pub enum Error {
         /// The columns that can be named: "source", "label", ...
         columns: &'static [&'static str],
     },
+    /// Edges that can't be read with their weights, but could without.
+    #[error("{problem}")]
+    Weight {
+        /// The place, the value and what would be right.
+        problem: Box<nigh_formats::Error>,
+    },
     /// Rows of features have no ids, and nodes have no order.
     #[error("{}: rows without ids, but nodes have names; give ids, or a list of nodes in the order of the rows", path.display())]
     RowsWithoutIds {
@@ -531,6 +537,11 @@ impl Error {
     /// Something wrong with `path` as a whole.
     pub fn file(path: &Path, problem: impl Into<String>) -> Error {
         nigh_formats::Error::file(path, problem).into()
+    }
+
+    /// A weight that can't be one.
+    pub(crate) fn weight(problem: nigh_formats::Error) -> Error {
+        Error::Weight { problem: problem.into() }
     }
 
     /// A hyper-parameter outside its range.
