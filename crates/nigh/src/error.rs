@@ -236,11 +236,16 @@ pub enum Error {
         /// The model.
         model: String,
     },
-    /// A heuristic was asked for probabilities.
-    #[error("{model} counts in the graph; its scores are no probabilities")]
+    /// A model whose scores are not logits was asked for probabilities of links.
+    #[error(
+        "scores of {model} with the decoder {decoder} are not logits, so they give no probabilities; a trained model with the decoder \
+         inner-product, hadamard-mlp or proximity has logits"
+    )]
     NoProbabilities {
         /// The model.
         model: String,
+        /// Its decoder.
+        decoder: &'static str,
     },
     /// Several graphs where one is expected.
     #[error("{count} graphs, where one is expected")]
