@@ -115,6 +115,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         nigh::Error::FeatureCount { dataset, got: 0, .. } if is_file(dataset) => {
             "give features with --features FILE".into()
         }
+        nigh::Error::Weight { .. } => "--weight none reads edges without weights".into(),
         nigh::Error::RowsWithoutIds { .. } => "give the order of nodes with --nodes FILE".into(),
         nigh::Error::NotDownloaded { folders, .. } if folders.is_empty() => "--data DIR names a folder".into(),
         nigh::Error::NoDataFolder { .. } => "--data DIR names a folder".into(),

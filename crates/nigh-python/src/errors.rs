@@ -34,6 +34,7 @@ pub fn reading<T>(py: Python<'_>, read: impl FnOnce() -> T) -> PyResult<T> {
 fn in_python(error: &Error) -> String {
     match error {
         Error::Setting { name, value, problem } => format!("`{}` is {value}, but {problem}", name.replace('-', "_")),
+        Error::Weight { problem } => format!("{problem}; `weight=False` reads edges without weights"),
         other => other.to_string(),
     }
 }

@@ -71,6 +71,30 @@ impl Model {
             Ok((ask(&applied)?, applied.notes.clone()))
         })
     }
+
+    /// A number for each pair of ids; and notes.
+    fn of_pairs<'py>(
+        &self,
+        py: Python<'py>,
+        graph: &Graph,
+        ends: [&Bound<'py, PyAny>; 2],
+        threads: Option<usize>,
+        answer: impl FnOnce(&Inference<'_>, &[[u32; 2]]) -> nigh::Result<Vec<f32>> + Send,
+    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
+        let ids = &graph.dataset.samples[0].ids;
+        let find = |wanted: &Bound<'py, PyAny>| IdArray::new(wanted)?.find(ids).map_err(|error| exception(py, error));
+        let (source, target) = (find(ends[0])?, find(ends[1])?);
+        if source.len() != target.len() {
+            return Err(input_error(py, format!("{} sources, but {} targets", source.len(), target.len())));
+        }
+        let (answers, notes) = self.asked(py, graph, threads, |applied| {
+            let places = applied.places(&graph.dataset);
+            let place = |node: u32| places.as_ref().map_or(node, |places| places[node as usize]);
+            let pairs = source.iter().zip(&target).map(|(&a, &b)| [place(a), place(b)]);
+            answer(applied, &pairs.collect::<Vec<_>>())
+        })?;
+        Ok((answers.into_pyarray(py), notes))
+    }
 }
 
 #[pymethods]
@@ -167,44 +191,55 @@ impl Model {
         target: &Bound<'py, PyAny>,
         threads: Option<usize>,
     ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
-        let ids = &graph.dataset.samples[0].ids;
-        let find = |wanted: &Bound<'py, PyAny>| IdArray::new(wanted)?.find(ids).map_err(|error| exception(py, error));
-        let (source, target) = (find(source)?, find(target)?);
-        if source.len() != target.len() {
-            return Err(input_error(py, format!("{} sources, but {} targets", source.len(), target.len())));
-        }
-        let (scores, notes) = self.asked(py, graph, threads, |applied| {
-            let places = applied.places(&graph.dataset);
-            let place = |node: u32| places.as_ref().map_or(node, |places| places[node as usize]);
-            let pairs = source.iter().zip(&target).map(|(&a, &b)| [place(a), place(b)]);
-            applied.scores(&pairs.collect::<Vec<_>>())
-        })?;
-        Ok((scores.into_pyarray(py), notes))
+        self.of_pairs(py, graph, [source, target], threads, |applied, pairs| applied.scores(pairs))
     }
 
-    /// The most likely links of a node: ids, scores and whether the graph has them; and notes.
+    /// The probability of each pair of ids; and notes.
+    fn link_probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        graph: &Graph,
+        source: &Bound<'py, PyAny>,
+        target: &Bound<'py, PyAny>,
+        prior: Option<f64>,
+        threads: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
+        // Refused before anything is computed.
+        self.trained.link_probabilities(prior).map_err(|error| exception(py, error))?;
+        self.of_pairs(py, graph, [source, target], threads, |applied, pairs| applied.probabilities(pairs, prior))
+    }
+
+    /// The most likely links of some nodes, one node after the other: ids, scores, whether the graph has them, and how many are of each
+    /// node; and notes.
     #[expect(clippy::type_complexity, reason = "a tuple of Python")]
     fn links<'py>(
         &self,
         py: Python<'py>,
         graph: &Graph,
-        node: &Bound<'py, PyAny>,
+        nodes: &Bound<'py, PyAny>,
         top: usize,
         existing: bool,
         threads: Option<usize>,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<bool>>, Vec<String>)> {
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<bool>>, Vec<usize>, Vec<String>)>
+    {
         let ids = &graph.dataset.samples[0].ids;
-        let node = IdArray::new(node)?.find(ids).map_err(|error| exception(py, error))?;
-        let [node] = node[..] else { return Err(input_error(py, "links are of one node")) };
-        let ((links, names), notes) = self.asked(py, graph, threads, |applied| {
-            let place = applied.places(&graph.dataset).map_or(node, |places| places[node as usize]);
-            let links = applied.links(place, top, existing)?;
+        let nodes = IdArray::new(nodes)?.find(ids).map_err(|error| exception(py, error))?;
+        let ((links, counts, names), notes) = self.asked(py, graph, threads, |applied| {
+            let places = applied.places(&graph.dataset);
+            let (mut links, mut counts) = (Vec::new(), Vec::with_capacity(nodes.len()));
+            for &node in &nodes {
+                let place = places.as_ref().map_or(node, |places| places[node as usize]);
+                let of_node = applied.links(place, top, existing)?;
+                counts.push(of_node.len());
+                links.extend(of_node);
+            }
             let names = applied.sample.ids.select(&links.iter().map(|link| link.node).collect::<Vec<_>>());
-            Ok((links, names))
+            Ok((links, counts, names))
         })?;
         let scores: Vec<f32> = links.iter().map(|link| link.score).collect();
         let exists: Vec<bool> = links.iter().map(|link| link.exists).collect();
-        Ok((to_python(py, &names, graph.has_text_ids)?, scores.into_pyarray(py), exists.into_pyarray(py), notes))
+        let names = to_python(py, &names, graph.has_text_ids)?;
+        Ok((names, scores.into_pyarray(py), exists.into_pyarray(py), counts, notes))
     }
 
     /// The probability of every class of every node of a graph, in the order of its nodes; and notes.

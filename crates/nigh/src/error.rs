@@ -27,6 +27,12 @@ pub enum Error {
         /// The columns that can be named: "source", "label", ...
         columns: &'static [&'static str],
     },
+    /// Edges that can't be read with their weights, but could without.
+    #[error("{problem}")]
+    Weight {
+        /// The place, the value and what would be right.
+        problem: Box<nigh_formats::Error>,
+    },
     /// Rows of features have no ids, and nodes have no order.
     #[error("{}: rows without ids, but nodes have names; give ids, or a list of nodes in the order of the rows", path.display())]
     RowsWithoutIds {
@@ -239,11 +245,16 @@ pub enum Error {
         /// The model.
         model: String,
     },
-    /// A heuristic was asked for probabilities.
-    #[error("{model} counts in the graph; its scores are no probabilities")]
+    /// A model whose scores are not logits was asked for probabilities of links.
+    #[error(
+        "scores of {model} with the decoder {decoder} are not logits, so they give no probabilities; a trained model with the decoder \
+         inner-product, hadamard-mlp or proximity has logits"
+    )]
     NoProbabilities {
         /// The model.
         model: String,
+        /// Its decoder.
+        decoder: &'static str,
     },
     /// Several graphs where one is expected.
     #[error("{count} graphs, where one is expected")]
@@ -387,9 +398,19 @@ pub enum SplitProblem {
     /// A complete graph.
     #[error("every pair of nodes is linked; there is no negative to tell a link from")]
     NoNonEdge,
-    /// A complete graph.
-    #[error("every pair of nodes is linked; there is no non-edge to compare with")]
-    NoNonEdgeToCompare,
+    /// A nearly complete graph.
+    #[error(
+        "only {} of nodes not linked, too few negatives to compare {positives} links with; set valid-negative-ratio and \
+         test-negative-ratio to {:.1e} or less to measure on these",
+        if *available == 1 { "1 pair is".to_string() } else { format!("{available} pairs are") },
+        *available as f64 / *positives as f64
+    )]
+    FewNonEdges {
+        /// Pairs without an edge.
+        available: u64,
+        /// Edges of a part.
+        positives: usize,
+    },
     /// A graph too large to rank against all of its nodes.
     #[error(
         "ranking {positives} positives against all nodes takes the scores of {pairs} pairs, more than {most}; \
@@ -548,6 +569,11 @@ impl Error {
     /// What takes too much memory, and what takes less.
     pub fn too_large(problem: TooLarge, remedy: &'static str) -> Error {
         Error::TooLarge { problem, remedy }
+    }
+
+    /// A weight that can't be one.
+    pub(crate) fn weight(problem: nigh_formats::Error) -> Error {
+        Error::Weight { problem: problem.into() }
     }
 
     /// A hyper-parameter outside its range.

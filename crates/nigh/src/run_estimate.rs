@@ -5,7 +5,9 @@ use crate::display::{AlignedTable, byte_size, duration, pluralize};
 use crate::error::{Error, Result};
 use crate::linalg::Storage;
 use crate::memory::Memory;
-use crate::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, measure_hop, total};
+use crate::plan::{
+    PROPAGATION_BUFFERS, PartSize, PropagationEstimate, SampledWorkload, Workload, measure_hop, total,
+};
 use crate::task::MOST_HELD_OUT;
 use serde_json::{Value, json};
 use std::fmt;
@@ -86,6 +88,7 @@ impl Workload {
             width: 0,
             hops: 0,
             storage: Storage::Single,
+            buffers: PROPAGATION_BUFFERS,
         })
     }
 }

@@ -72,6 +72,15 @@ pub struct Predict {
     #[arg(long, requires = "node")]
     pub include_existing: bool,
 
+    /// Add the probability that each pair is a link, of models with the decoder inner-product, hadamard-mlp or proximity
+    #[arg(long)]
+    pub probabilities: bool,
+
+    /// Share of pairs that you expect to be links [default: as in the training, where as many pairs are links as are not, unless
+    /// `negatives-per-positive` says more]
+    #[arg(long, value_name = "P", requires = "probabilities", allow_negative_numbers = true)]
+    pub prior: Option<f64>,
+
     /// Write csv, or Parquet if it ends in .parquet, to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -90,5 +99,6 @@ pub struct Predict {
 
 pub(super) const PREDICT_EXAMPLES: &str = "Examples:
   nigh predict model edges.csv --pairs pairs.csv
+  nigh predict model edges.csv --pairs pairs.csv --probabilities --prior 0.01
   nigh predict model edges.csv --node alice --top 10
   nigh predict model edges.csv --out classes.csv      (a node-classification model)";

@@ -7,8 +7,7 @@ use crate::VERSION;
 use crate::cli::Compare;
 use crate::progress::{self, Activity, Pace};
 use anyhow::Result;
-use nigh::display::AlignedTable;
-use nigh::display::{byte_size, duration, percent, pluralize};
+use nigh::display::{AlignedTable, byte_size, duration, mean_and_deviation, percent, pluralize};
 use nigh::train::{Evaluation, Observer, Progress, Stage};
 use nigh::{Auto, Metric};
 use nigh_paper::{ComparedModel, ComparedRepeat, Comparison, ComparisonObserver, PValues, p_value};
@@ -92,7 +91,7 @@ fn text(comparison: &Comparison<'_>, rows: &[ComparedModel]) -> String {
         let behind = if row.model == best.model { String::new() } else { percent(best.mean_and_std().0 - mean) };
         table.row(&[
             row.model.clone(),
-            if config.repeats > 1 { format!("{} ± {}", percent(mean), percent(std)) } else { percent(mean) },
+            mean_and_deviation((mean, std), config.repeats),
             behind,
             row.p_values.map_or(String::new(), |values| p_value(values.p)),
             format!("{:.2}", row.millis_per_epoch()),

@@ -9,8 +9,7 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 #[cfg(feature = "pictures")]
 use nigh::Error;
-use nigh::display::AlignedTable;
-use nigh::display::percent;
+use nigh::display::{AlignedTable, mean_and_deviation, percent};
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
 use nigh::{Config, Dataset, Protocol, Reporting, Task, Trained, Training};
 #[cfg(feature = "pictures")]
@@ -112,7 +111,7 @@ fn text(dataset: &Dataset, repeats: usize, found: impl Fn(usize, usize) -> (f64,
         let mut cells = vec![model.to_string()];
         for (labels, (mean, std)) in published.iter().enumerate() {
             let ours = found(at, labels);
-            cells.push(format!("{} ± {}", percent(ours.0), percent(ours.1)));
+            cells.push(mean_and_deviation(ours, repeats));
             cells.push(format!("{mean:.1} ± {std:.1}"));
         }
         table.row(&cells);

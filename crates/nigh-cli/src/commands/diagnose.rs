@@ -6,8 +6,7 @@ use super::{WrongUsage, check_writable, load, print, print_json, print_notes};
 use crate::cli::Diagnose;
 use crate::progress::Activity;
 use anyhow::Result;
-use nigh::display::AlignedTable;
-use nigh::display::percent;
+use nigh::display::{AlignedTable, mean_and_deviation};
 use nigh::statistics::interval_95;
 use nigh::train::mean_and_std;
 use nigh::{Auto, Task, estimate};
@@ -94,18 +93,18 @@ fn text(diagnosis: &Diagnosis<'_>, finding: &Finding) -> String {
         Some([low, high]) => format!("{} to {}", points(low), points(high)),
         None => String::new(),
     };
-    let figure = |(mean, std): (f64, f64)| format!("{} ± {}", percent(mean), percent(std));
     for DiagnosedModel { knows, model, chance_p, .. } in &finding.models {
         table.row(&[
             knows.to_string(),
             model.model.clone(),
-            figure(model.mean_and_std()),
+            mean_and_deviation(model.mean_and_std(), model.tests().len()),
             range(interval_95(&model.tests())),
             p_value(chance_p.corrected),
             format!("{:.1}", model.seconds()),
         ]);
     }
-    let chance = ["nothing", "same answer to all", &figure(mean_and_std(&finding.chance)), "", "", ""];
+    let of_chance = mean_and_deviation(mean_and_std(&finding.chance), finding.chance.len());
+    let chance = ["nothing", "same answer to all", &of_chance, "", "", ""];
     table.row(&chance.map(str::to_string));
     let mut differences = AlignedTable::new(&["difference", "points", "95 %", "p (Holm)"]);
     for Difference { first, second, mean, interval_95, p_values } in &finding.differences {

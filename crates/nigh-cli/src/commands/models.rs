@@ -17,9 +17,11 @@ pub fn run(options: &Models) -> Result<()> {
         let models: Vec<_> = catalog::MODELS.iter().map(|model| entry(model, &architecture(model))).collect();
         return print_json(&json!({ "models": models }));
     }
-    let mut text = format!("{:<22}{:<16}about\n", "model", "answers");
+    let widest = catalog::MODELS.iter().map(|model| model.name.len()).max().unwrap_or(0);
+    let line = |model: &str, answers: &str, about: &str| format!("{model:<widest$}  {answers:<14}  {about}\n");
+    let mut text = line("model", "answers", "about");
     for model in catalog::MODELS {
-        text += &format!("{:<22}{:<16}{}\n", model.name, answers(&architecture(model)).join(", "), model.about);
+        text += &line(model.name, &answers(&architecture(model)).join(", "), model.about);
     }
     text += "\npairs      link-prediction, pairwise-node-classification, graph-reconstruction\n\
              classes    node-classification\n\n\

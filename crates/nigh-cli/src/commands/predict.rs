@@ -9,7 +9,7 @@ use nigh::display::AlignedTable;
 use nigh::formats::records::{RecordColumn, RecordWriter, Records, is_parquet};
 use nigh::formats::text_table::Formulas;
 use nigh::plan::Workload;
-use nigh::trained::{Classified, Inference, LabelledNode, Link, StreamedEmbedding};
+use nigh::trained::{Classified, Inference, LabelledNode, Link, LinkProbabilities, StreamedEmbedding};
 use nigh::{Dataset, Error, Memory, Sample, Trained};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,11 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     if !task.is_about_pairs() && (options.pairs.is_some() || options.node.is_some()) {
         return Err(WrongUsage(format!("a {task} model predicts labels; leave out --pairs and --node")).into());
     }
+    if !task.is_about_pairs() && options.probabilities {
+        let problem = format!("a {task} model predicts labels with their probabilities; leave out --probabilities");
+        return Err(WrongUsage(problem).into());
+    }
+    let probabilities = options.probabilities.then(|| trained.link_probabilities(options.prior)).transpose()?;
     if !task.is_about_pairs() && options.in_graph.is_some() {
         return Err(
             WrongUsage(format!("a {task} model classifies the nodes of all graphs; leave out --in-graph")).into()
@@ -37,7 +42,6 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     if let Some(path) = &options.out {
         check_writable(path)?;
     }
-    let decoder = trained.config.decoder.to_string();
     let dataset = load(&options.data, quiet)?;
     let streams = trained.can_embed_within() && dataset.samples.len() == 1;
     if !streams {
@@ -49,19 +53,19 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
     let records = match (&options.pairs, &options.node) {
         (None, None) if trained.summary.multi_label => label_sets(&trained, &dataset, quiet)?,
         (None, None) => classes(&trained, &dataset, quiet)?,
-        (Some(path), _) => pairs(&infer(&trained, &dataset, options, quiet)?, path, quiet)?,
+        (Some(path), _) => pairs(&infer(&trained, &dataset, options, quiet)?, path, probabilities, quiet)?,
         (None, Some(name)) => {
             let inference = infer(&trained, &dataset, options, quiet)?;
             let links = links(&inference, name, options)?;
             let ids = inference.ids();
             if options.out.is_none() {
-                return print(&links_table(&links, ids, &decoder, options.include_existing));
+                return print(&links_table(&links, ids, probabilities, options.include_existing));
             }
             let target = links.iter().map(|link| ids.name(link.node as usize));
-            Records::default()
+            let records = Records::default()
                 .with("source", id_column(links.iter().map(|_| name)))
-                .with("target", id_column(target))
-                .with("score", RecordColumn::Numbers(links.iter().map(|link| link.score).collect()))
+                .with("target", id_column(target));
+            with_scores(records, links.iter().map(|link| link.score).collect(), probabilities)
                 .with("exists", RecordColumn::Booleans(links.iter().map(|link| link.exists).collect()))
         }
     };
@@ -159,22 +163,40 @@ fn streamed<'a>(
     Ok(streamed)
 }
 
-fn pairs(inference: &Applied<'_>, path: &Path, quiet: bool) -> Result<Records> {
+/// With the score of each pair, and its probability.
+fn with_scores(records: Records, scores: Vec<f32>, probabilities: Option<LinkProbabilities>) -> Records {
+    let of_scores =
+        probabilities.map(|probabilities| scores.iter().map(|&score| probabilities.of(score)).collect::<Vec<_>>());
+    let records = records.with("score", RecordColumn::Numbers(scores));
+    match of_scores {
+        Some(found) => records.with("probability", RecordColumn::Numbers(found)),
+        None => records,
+    }
+}
+
+fn pairs(
+    inference: &Applied<'_>,
+    path: &Path,
+    probabilities: Option<LinkProbabilities>,
+    quiet: bool,
+) -> Result<Records> {
     let ids = inference.ids();
     let numbers = ids.lookup();
-    let Pairs { pairs: read, notes } = read_pairs(path, |name| numbers.find(name).is_some())?;
+    let Pairs { pairs: read, has_header, notes } = read_pairs(path, |name| numbers.find(name).is_some())?;
     print_notes(&notes, quiet);
     let mut pairs = Vec::with_capacity(read.len());
-    for (line, names) in &read {
+    for (at, (line, names)) in read.iter().enumerate() {
         let find = |name: &String| {
-            let unknown = || Error::line(path, *line, format!("node `{name}` is not in the graph"));
+            let is_header = at == 0 && !has_header && names.iter().all(|name| numbers.find(name).is_none());
+            let more = if is_header { "; if it is a header, name its columns as source and target" } else { "" };
+            let unknown = || Error::line(path, *line, format!("node `{name}` is not in the graph{more}"));
             numbers.find(name).ok_or_else(unknown)
         };
         pairs.push([find(&names[0])?, find(&names[1])?]);
     }
     let scores = inference.scores(&pairs)?;
     let end = |end: usize| id_column(read.iter().map(|(_, names)| &names[end]));
-    Ok(Records::default().with("source", end(0)).with("target", end(1)).with("score", RecordColumn::Numbers(scores)))
+    Ok(with_scores(Records::default().with("source", end(0)).with("target", end(1)), scores, probabilities))
 }
 
 /// Ids as integers if all of them are.
@@ -193,13 +215,14 @@ fn links(inference: &Applied<'_>, name: &str, options: &Predict) -> Result<Vec<L
 }
 
 /// Links as a table for the terminal.
-fn links_table(links: &[Link], ids: &Ids, decoder: &str, existing: bool) -> String {
-    // Heuristics have the decoder `graph`, which says nothing about the score.
-    let mut heading = vec!["node", if decoder == "graph" { "score" } else { decoder }];
+fn links_table(links: &[Link], ids: &Ids, probabilities: Option<LinkProbabilities>, existing: bool) -> String {
+    let mut heading = vec!["node", "score"];
+    heading.extend(probabilities.map(|_| "probability"));
     heading.extend(existing.then_some("exists"));
     let mut table = AlignedTable::new(&heading);
     for link in links {
         let mut cells = vec![ids.name(link.node as usize).into_owned(), format!("{:.4}", link.score)];
+        cells.extend(probabilities.map(|probabilities| format!("{:.4}", probabilities.of(link.score))));
         cells.extend(existing.then(|| if link.exists { "yes" } else { "no" }.to_string()));
         table.row(&cells);
     }

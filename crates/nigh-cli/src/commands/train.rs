@@ -7,8 +7,7 @@ use crate::progress::TrainingBar;
 use crate::settings::{Settings, split_folder};
 use anyhow::{Result, anyhow};
 use nigh::dataset::FixedSplit;
-use nigh::display::AlignedTable;
-use nigh::display::{percent, pluralize};
+use nigh::display::{AlignedTable, mean_and_deviation, percent, pluralize};
 use nigh::model::PairSource;
 use nigh::plan::Way;
 use nigh::threads::MAX_THREADS;
@@ -300,10 +299,9 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
     let connected = match summary.connected() {
         None => String::new(),
         Some(figure) => format!(
-            "{} {} ± {} % on pairs whose ends both have a visible edge: {} % of positives, {} % of negatives\n",
+            "{} {} % on pairs whose ends both have a visible edge: {} % of positives, {} % of negatives\n",
             config.metric,
-            percent(figure.mean),
-            percent(figure.std),
+            mean_and_deviation((figure.mean, figure.std), summary.repeats.len()),
             percent(figure.positives),
             percent(figure.negatives),
         ),
@@ -348,7 +346,7 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
     let warnings: String = summary.warnings(config.metric).iter().map(|text| format!("warning: {text}\n")).collect();
     format!(
         "{} on {}, {} ({} protocol)\n{}, {}, {}; {}{time}\n{hops}{proximities}{reconstruction}\n\
-         {table}{stopped}\n{}\n{} {} ± {} %{interval}\n{warnings}{connected}{agreement}",
+         {table}{stopped}\n{}\n{} {} %{interval}\n{warnings}{connected}{agreement}",
         config.model,
         dataset.name,
         config.task,
@@ -359,8 +357,7 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
         pluralize(trained.num_parameters(), "parameter"),
         metrics_text(trained),
         config.metric,
-        percent(summary.mean),
-        percent(summary.std),
+        mean_and_deviation((summary.mean, summary.std), summary.repeats.len()),
     )
 }
 
@@ -373,10 +370,7 @@ fn metrics_text(trained: &Trained) -> String {
     let mut row = |name: &str, cell: &dyn Fn(&Metric) -> String| {
         table.row(&[&[name.to_string()], &metrics.keys().map(cell).collect::<Vec<_>>()[..]].concat());
     };
-    let figure = |of: &MetricSummary| match summary.repeats.len() {
-        1 => percent(of.mean),
-        _ => format!("{} ± {}", percent(of.mean), percent(of.std)),
-    };
+    let figure = |of: &MetricSummary| mean_and_deviation((of.mean, of.std), summary.repeats.len());
     row(&trained.config.model, &|metric| figure(&metrics[metric]));
     if summary.repeats.len() > 1 {
         let interval = |[low, high]: [f64; 2]| format!("{} to {}", percent(low), percent(high));

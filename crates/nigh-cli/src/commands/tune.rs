@@ -5,8 +5,7 @@ use super::{WrongUsage, check_writable, create_parents, load, print, print_json,
 use crate::cli::Tune;
 use crate::progress::{self, Activity};
 use anyhow::Result;
-use nigh::display::AlignedTable;
-use nigh::display::{percent, pluralize};
+use nigh::display::{AlignedTable, mean_and_deviation, percent, pluralize};
 use nigh::formats::atomic;
 use nigh::train::{Progress, Stage, mean_and_std};
 use nigh::{Error, Metric};
@@ -178,8 +177,7 @@ fn text(search: &Search<'_>, trials: &[Trial], best: &Trial, out: Option<&Path>)
         let (mean, std) = if trial.valid.is_empty() { (0.0, 0.0) } else { mean_and_std(&trial.valid) };
         let valid = match trial.valid.len() {
             0 => "failed".to_string(),
-            1 => percent(mean),
-            _ => format!("{} ± {}", percent(mean), percent(std)),
+            runs => mean_and_deviation((mean, std), runs),
         };
         let (candidate, epochs, runs) = (trial.candidate + 1, trial.epochs, trial.valid.len());
         let numbers = [candidate.to_string(), valid, epochs.to_string(), runs.to_string()];

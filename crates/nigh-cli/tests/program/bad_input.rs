@@ -43,6 +43,51 @@ fn a_file_that_is_not_an_edge_list_is_refused() {
 }
 
 #[test]
+fn a_weight_that_is_none_is_refused_with_the_option_that_leaves_weights_out() {
+    let weighted = |weight: &str| format!("u,v,weight\na,b,1\nb,c,{weight}\nc,d,2\n");
+    for weight in ["-2", "0", "nan", "heavy"] {
+        let folder = TestFolder::with(&[("graph.csv", weighted(weight)), ("ids.csv", "u v weight\n1 2 -1\n".into())]);
+        let says = format!("weight `{weight}` is not a positive number");
+        folder.refuses("data show graph.csv", 1, &["graph.csv:3:", &says, "hint: --weight none"]);
+        folder.refuses("data show ids.csv", 1, &["ids.csv:2:", "hint: --weight none"]);
+        assert!(folder.nigh("data show graph.csv --weight none").ok().contains("no weights"));
+    }
+    // What is wrong without weights, too, has nothing to do with them.
+    let folder = TestFolder::with(&[("graph.csv", "u,v,weight\na,b,1\nb\nc,d,-2\n")]);
+    let stderr = folder.nigh("data show graph.csv").stderr;
+    assert!(stderr.contains("graph.csv:3:") && !stderr.contains("--weight"), "{stderr}");
+}
+
+#[test]
+fn a_first_pair_of_unknown_nodes_may_be_a_header() {
+    let folder = people_with_model();
+    folder.write("pairs.csv", "a,b\nada0,ada1\n");
+    let says = ["pairs.csv:1: node `a` is not in the graph; if it is a header, name its columns as source and target"];
+    folder.refuses("predict model edges.txt --pairs pairs.csv", 1, &says);
+    folder.write("pairs.csv", "source,target\nada0,ada1\n");
+    assert!(folder.nigh("predict model edges.txt --pairs pairs.csv").ok().starts_with("source,target,score\n"));
+    // Another line, a known node, or a line below a header is none.
+    for pairs in ["ada0,ada1\na,b\n", "ada0,b\nada0,ada1\n", "source,target\na,b\n"] {
+        folder.write("pairs.csv", pairs);
+        let stderr = folder.nigh("predict model edges.txt --pairs pairs.csv").stderr;
+        assert!(stderr.contains("is not in the graph") && !stderr.contains("header, name"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_graph_with_hardly_any_non_edge_is_refused_with_a_remedy() {
+    let pairs = (0..60).flat_map(|a| (a + 1..60).map(move |b| (a, b)));
+    let edges: String = pairs.filter(|pair| *pair != (7, 19)).map(|(a, b)| format!("{a} {b}\n")).collect();
+    let folder = TestFolder::with(&[("graph.txt", edges)]);
+    let says = ["1 pair is of nodes not linked", "valid-negative-ratio", "test-negative-ratio"];
+    for task in ["link-prediction", "graph-reconstruction"] {
+        folder.refuses(&format!("train graph.txt --task {task} {FAST}"), 1, &says);
+    }
+    let ratios = "--valid-negative-ratio 0.005 --test-negative-ratio 0.005";
+    folder.nigh(&format!("train graph.txt --model gcn {ratios} {FAST} -q")).ok();
+}
+
+#[test]
 fn a_graph_too_small_to_split_is_refused() {
     let cases = [
         ("a b\n", "link-prediction", "can't be split"),

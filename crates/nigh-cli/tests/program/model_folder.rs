@@ -497,3 +497,43 @@ fn scores_that_are_not_finite_are_an_error() {
     let line = "train edges.txt --features huge.csv --model gcn --epochs 5 --repeats 1 -q";
     folder.refuses(line, 1, &["features are enormous"]);
 }
+
+#[test]
+fn probabilities_stand_next_to_scores_and_follow_the_prior() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+    let train = "train edges.txt --epochs 10 --repeats 1 -q";
+    folder.nigh(&format!("{train} --model smp-linear --decoder inner-product --out model")).ok();
+    let rows = |line: &str| -> Vec<Vec<String>> {
+        let text = folder.nigh(&format!("{line} -q")).ok();
+        text.lines().map(|line| line.split(',').map(String::from).collect()).collect()
+    };
+    let number = |cell: &String| cell.parse::<f64>().expect("a number");
+    for (prior, shift) in [("", 0.0), ("--prior 0.5", 0.0), ("--prior 0.01", (0.01f64 / 0.99).ln())] {
+        let question = format!("predict model edges.txt --pairs edges.txt --probabilities {prior}");
+        let found = rows(&question);
+        assert_eq!(found[0], ["source", "target", "score", "probability"]);
+        for row in &found[1..] {
+            let expected = 1.0 / (1.0 + (-number(&row[2]) - shift).exp());
+            assert!((number(&row[3]) - expected).abs() < 1e-5, "{prior}: {row:?}");
+        }
+        assert_eq!(rows(&format!("{question} --memory 1GiB")), found, "{prior}");
+        let links = format!("predict model edges.txt --node ada0 --top 3 --probabilities {prior}");
+        let table = folder.nigh(&format!("{links} -q")).ok();
+        assert!(table.lines().next().unwrap().split_whitespace().eq(["node", "score", "probability"]), "{table}");
+        for memory in ["", "--memory 1GiB"] {
+            folder.nigh(&format!("{links} {memory} -q --out links.csv")).ok();
+            let text = folder.text("links.csv");
+            assert!(text.starts_with("source,target,score,probability,exists\n"), "{text}");
+        }
+    }
+    // A score is called so, whatever the decoder.
+    let table = folder.nigh("predict model edges.txt --node ada0 -q").ok();
+    assert!(table.lines().next().unwrap().split_whitespace().eq(["node", "score"]), "{table}");
+    folder.refuses("predict model edges.txt --node ada0 --probabilities --prior 2", 2, &["`prior` is 2"]);
+    folder.refuses("predict model edges.txt --node ada0 --prior 0.5", 2, &["--probabilities"]);
+    folder.nigh(&format!("{train} --model smp-linear --out cosine")).ok();
+    let says = ["scores of smp-linear with the decoder cosine are not logits", "hadamard-mlp"];
+    folder.refuses("predict cosine edges.txt --node ada0 --probabilities", 1, &says);
+    folder.nigh(&format!("{train} --labels labels.csv --task node-classification --split random --out classes")).ok();
+    folder.refuses("predict classes edges.txt --probabilities", 2, &["labels with their probabilities"]);
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,11 +106,15 @@ def load(folder: str | os.PathLike[str], graph: Any = None) -> Model:
     return Model(_nigh.Model.load(os.fspath(folder)), graph)
 
 
+#: Links that a notebook shows at most.
+SHOWN_LINKS = 50
+
+
 @dataclass(frozen=True, eq=False)
 class Links:
-    """The most likely links of a node, best first."""
+    """The most likely links of a node, best first; or those of several nodes, one node after the other."""
 
-    #: The node.
+    #: The node, or the list of nodes.
     node: Any
     #: The node at the other end of each.
     ids: np.ndarray[Any, Any] | list[str]
@@ -118,20 +122,37 @@ class Links:
     scores: np.ndarray[Any, Any]
     #: Whether the graph has it already.
     exists: np.ndarray[Any, Any]
+    #: The node of each, where the links of several nodes were asked for; ``None`` for those of one.
+    sources: np.ndarray[Any, Any] | list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.scores)
 
     def __repr__(self) -> str:
+        if self.sources is not None:
+            return f"<links of {len(self.node):,} nodes: {len(self):,} in all>"
         pairs = zip(self.ids, self.scores.tolist())
         shown = ", ".join(f"{id!s} ({score:.3f})" for id, score in pairs)
         return f"<links of {self.node!r}: {shown}>"
 
+    def _columns(self) -> dict[str, Any]:
+        sources = {} if self.sources is None else {"source": self.sources}
+        return {**sources, "id": self.ids, "score": self.scores, "exists": self.exists}
+
     def to_pandas(self) -> Any:
-        """A frame with the columns ``id``, ``score`` and ``exists``."""
+        """A frame with the columns ``id``, ``score`` and ``exists``, and ``source`` in front for several nodes."""
         import pandas
 
-        return pandas.DataFrame({"id": self.ids, "score": self.scores, "exists": self.exists})
+        return pandas.DataFrame(self._columns())
+
+    def _repr_html_(self) -> str:
+        columns = {name: list(values[:SHOWN_LINKS]) for name, values in self._columns().items()}
+        columns["score"] = [f"{score:.4f}" for score in columns["score"]]
+        columns["exists"] = ["yes" if exists else "no" for exists in columns["exists"]]
+        more = len(self) - SHOWN_LINKS
+        note = f"<p>and {more:,} more</p>" if more > 0 else ""
+        about = "" if self.sources is not None else f"<p>links of {html.escape(str(self.node))}</p>"
+        return f"{about}{_table(list(columns), zip(*columns.values()))}{note}"
 
 
 class Model:
@@ -216,8 +237,8 @@ class Model:
 
         Parameters
         ----------
-        node : id, optional
-            The `top` most likely links of this node; those that the graph has only with `existing`.
+        node : id or list of ids, optional
+            The `top` most likely links of this node, or of each of these; those that the graph has only with `existing`.
         pairs : array of 2 × M or M × 2 ids, list of pairs, or frame, optional
             The score of each pair; the larger, the more likely.
         nodes : ids, optional
@@ -242,16 +263,41 @@ class Model:
             return [names[row >= 0.5].tolist() for row in probabilities]
         return names[probabilities.argmax(axis=1)] if len(probabilities) else names[:0]
 
-    def predict_proba(self, nodes: Any = None, *, graph: Any = None, threads: int | None = None) -> np.ndarray[Any, Any]:
-        """The probability of every class, a row per node and a column per class of `class_names`.
+    def predict_proba(
+        self,
+        nodes: Any = None,
+        *,
+        pairs: Any = None,
+        prior: float | None = None,
+        graph: Any = None,
+        threads: int | None = None,
+    ) -> np.ndarray[Any, Any]:
+        """The probability of every class, a row per node and a column per class of `class_names`; or that of links.
 
-        Rows sum to one, unless nodes may have several classes.
+        Rows of classes sum to one, unless nodes may have several classes. The probability of a link is the sigmoid of its score. It
+        holds where links are as frequent as among the pairs of the training (half of them, unless ``negatives_per_positive`` says
+        more); `prior` converts it to another share. Models whose scores are not logits, such as heuristics and those with
+        ``decoder="cosine"``, have none.
 
         Parameters
         ----------
         nodes : ids, optional
             By default all nodes, in the order of the graph.
+        pairs : array of 2 × M or M × 2 ids, list of pairs, or frame, optional
+            The probability of each pair, by a model of links.
+        prior : float, optional
+            The share of `pairs` that you expect to be links.
         """
+        if pairs is None and prior is not None:
+            raise InputError("`prior` is the share of links among `pairs`, which are missing")
+        if pairs is not None:
+            if nodes is not None:
+                raise InputError("`nodes` and `pairs` are two questions; ask one")
+            used = self._graph(graph)
+            source, target = _ends(pairs)
+            found, notes = self._native.link_probabilities(used._native, source, target, prior, _inputs.threads(threads))
+            note(notes)
+            return found
         graph = self._graph(graph)
         rows, notes = self._native.probabilities(graph._native, _inputs.threads(threads))
         note(notes)
@@ -304,17 +350,21 @@ class Model:
         return graph if isinstance(graph, Graph) else Graph(graph)
 
     def _links(self, node: Any, top: int, existing: bool, graph: Graph, threads: int | None) -> Links:
-        wanted, most = _inputs.ids([node], "nodes"), _inputs.count(top, "top")
-        ids, scores, exists, notes = self._native.links(graph._native, wanted, most, existing, _inputs.threads(threads))
+        several = _is_list(node)
+        wanted, most = _inputs.ids(node if several else [node], "nodes"), _inputs.count(top, "top")
+        found = self._native.links(graph._native, wanted, most, existing, _inputs.threads(threads))
+        ids, scores, exists, counts, notes = found
         note(notes)
-        return Links(node, ids, scores, exists)
+        if not several:
+            return Links(node, ids, scores, exists)
+        if isinstance(wanted, list):
+            sources: Any = [source for source, count in zip(wanted, counts) for _ in range(count)]
+        else:
+            sources = np.repeat(wanted, counts)
+        return Links(list(wanted) if isinstance(wanted, list) else wanted.tolist(), ids, scores, exists, sources)
 
     def _scores(self, pairs: Any, graph: Graph, threads: int | None) -> np.ndarray[Any, Any]:
-        if _inputs.is_table(pairs):
-            columns = _inputs.table(_inputs.Columns(pairs, "pairs"), False, None, None)
-            source, target = columns["source"], columns["target"]
-        else:
-            source, target = _inputs.ends(pairs, "pairs")
+        source, target = _ends(pairs)
         scores, notes = self._native.scores(graph._native, source, target, _inputs.threads(threads))
         note(notes)
         return scores
@@ -330,12 +380,21 @@ class Model:
             "model": f"{found['model']}, {self.num_parameters:,} parameters",
             "task": self.task,
             "graph": f"{found['dataset']}: {found['num_nodes']:,} nodes, {found['num_edges']:,} edges",
-            **{name: f"{100 * figure['mean']:.1f} ± {100 * figure['std']:.1f} %" for name, figure in found["metrics"].items()},
         }
+        metrics, repeats = found["metrics"], len(found["repeats"])
+        figures = [[found["model"], *(_figure(figure["mean"], figure["std"], repeats) for figure in metrics.values())]]
+        left_out = ""
+        for baseline in found["baselines"]:
+            if baseline["left_out"] is not None:
+                left_out += f"<p>{html.escape(baseline['name'])} is left out: {html.escape(baseline['left_out'])}</p>"
+            else:
+                of_metrics = (baseline["metrics"].get(name) for name in metrics)
+                figures.append([baseline["name"], *("" if mean is None else _figure(mean, 0.0, 1) for mean in of_metrics)])
+        table = _table(["test, %", *metrics], figures) + left_out if metrics else ""
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows.items())
         warnings = "".join(f"<p>{html.escape(text)}</p>" for text in found["warnings"])
         card = f"<details><summary>model card</summary><pre>{html.escape(self.card)}</pre></details>"
-        return f"<table>{cells}</table>{warnings}{_curve_svg(self.curve)}{card}"
+        return f"<table>{cells}</table>{table}{warnings}{_curve_svg(self.curve)}{card}"
 
     def __getstate__(self) -> dict[str, Any]:
         return {"bytes": self._native.to_bytes(), "graph": self.graph}
@@ -406,6 +465,33 @@ class Embedding:
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"<nigh.Embedding: {rows:,} vectors of {columns}>"
+
+
+def _is_list(node: Any) -> bool:
+    """Whether several nodes were given, and not one id."""
+    if isinstance(node, (str, bytes)) or not hasattr(node, "__len__"):
+        return False
+    return np.ndim(node) > 0
+
+
+def _ends(pairs: Any) -> tuple[Any, Any]:
+    """Both ends of pairs in any form."""
+    if not _inputs.is_table(pairs):
+        return _inputs.ends(pairs, "pairs")
+    columns = _inputs.table(_inputs.Columns(pairs, "pairs"), False, None, None)
+    return columns["source"], columns["target"]
+
+
+def _figure(mean: float, std: float, repeats: int) -> str:
+    """A mean and its deviation as percentages. One repeat has no deviation."""
+    return f"{100 * mean:.1f} ± {100 * std:.1f}" if repeats > 1 else f"{100 * mean:.1f}"
+
+
+def _table(heading: list[str], rows: Iterable[Iterable[Any]]) -> str:
+    def line(cells: Iterable[Any], kind: str) -> str:
+        return "<tr>" + "".join(f"<{kind}>{html.escape(str(cell))}</{kind}>" for cell in cells) + "</tr>"
+
+    return f"<table>{line(heading, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
 
 
 def _curve_svg(curve: np.ndarray[Any, Any]) -> str:

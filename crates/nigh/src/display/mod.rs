@@ -55,6 +55,14 @@ pub fn percent(fraction: f64) -> String {
     format!("{:.1}", 100.0 * fraction)
 }
 
+/// `97.7 ± 0.5`: a mean over some repeats and its deviation as percentages. One repeat has no deviation.
+pub fn mean_and_deviation((mean, std): (f64, f64), repeats: usize) -> String {
+    match repeats {
+        0 | 1 => percent(mean),
+        _ => format!("{} ± {}", percent(mean), percent(std)),
+    }
+}
+
 /// `no nodes`, `1 node`, `2 nodes`.
 pub fn pluralize(count: usize, what: &str) -> String {
     match count {
@@ -84,6 +92,14 @@ pub(crate) fn abbreviate<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_repeat_has_no_deviation() {
+        assert_eq!(
+            (mean_and_deviation((0.977, 0.0), 1), mean_and_deviation((0.977, 0.0), 2)),
+            ("97.7".into(), "97.7 ± 0.0".into())
+        );
+    }
 
     #[test]
     fn times_have_two_units() {

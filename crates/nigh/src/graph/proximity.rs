@@ -44,8 +44,8 @@ pub struct Walks<'a> {
     sent: AtomicU64,
 }
 
-/// Messages that are sorted at a time: some megabytes.
-const MESSAGES: usize = 1 << 17;
+/// Messages that are sorted, or targets that are summed up, at a time: some megabytes.
+const PIECE: usize = 1 << 17;
 
 impl<'a> Walks<'a> {
     /// Over all edges of an operator.
@@ -179,12 +179,13 @@ impl<'a> Walks<'a> {
     /// One more step of some rows. Hands over pieces of what they reach, in ascending order: none takes more than some megabytes,
     /// so that a row through a hub needs no more than others.
     fn step<const R: usize>(&self, rows: [&WalkRow; R], targets: Range<u32>, take: &mut impl FnMut([WalkRow; R])) {
-        let messages: usize = rows.iter().map(|row| self.messages(row, &targets)).sum();
-        if messages > MESSAGES && targets.len() > 1 {
+        let messages = rows.map(|row| self.messages(row, &targets));
+        let size: usize = messages.iter().map(|&messages| messages.min(targets.len())).sum();
+        if size > PIECE && targets.len() > 1 {
             let middle = targets.start.midpoint(targets.end);
             self.step(rows, targets.start..middle, take);
             self.step(rows, middle..targets.end, take);
-        } else if messages > 0 {
+        } else if messages.iter().any(|&messages| messages > 0) {
             threads::check();
             take(rows.map(|row| self.received(row, &targets)));
         }
@@ -207,24 +208,32 @@ impl<'a> Walks<'a> {
         first..first + self.rows.count_below(first..places.end, targets.end)
     }
 
-    /// The next row at these targets.
+    /// The next row at these targets. Messages to a target are added in the order of their senders, so that both ways give the same bits.
     fn received(&self, row: &WalkRow, targets: &Range<u32>) -> WalkRow {
-        let (left, right) = (self.operator.left(), self.operator.right());
-        // e_i^T Ã^K multiplies from the left: every entry j sends left_j w_jk right_k to its neighbours k.
-        let mut sent: Vec<(u32, f64)> = Vec::with_capacity(self.messages(row, targets));
-        self.sent.fetch_add(sent.capacity() as u64, Relaxed);
-        for (&j, &value) in row.nodes.iter().zip(&row.values) {
-            let from = value * f64::from(left[j as usize]);
-            if targets.contains(&j) {
-                sent.push((j, from * f64::from(self.operator.self_weight()) * f64::from(right[j as usize])));
-            }
-            let places = self.targets_of(j, targets);
-            let (neighbours, weights) = (self.rows.neighbours_at(places.clone()), self.rows.weights_at(places));
-            for (at, &k) in neighbours.iter().enumerate() {
-                let weight = weights.as_ref().map_or(1.0, |weights| f64::from(weights[at]));
-                sent.push((k, from * weight * f64::from(right[k as usize])));
-            }
+        let messages = self.messages(row, targets);
+        self.sent.fetch_add(messages as u64, Relaxed);
+        match messages > targets.len() {
+            true => self.received_by_all(row, targets),
+            false => self.received_by_some(row, targets, messages),
         }
+    }
+
+    /// Of messages to most targets: a sum for each of them.
+    fn received_by_all(&self, row: &WalkRow, targets: &Range<u32>) -> WalkRow {
+        /// Adding to it changes no bit of a number, and no message is as negative.
+        const NOTHING: f64 = -0.0;
+        let mut sums = vec![NOTHING; targets.len()];
+        self.send(row, targets, |k, value| sums[(k - targets.start) as usize] += value);
+        let is_reached = |sum: f64| sum.to_bits() != NOTHING.to_bits();
+        let reached = targets.clone().zip(sums).filter(|&(_, sum)| is_reached(sum));
+        let (nodes, values) = reached.unzip();
+        WalkRow { nodes, values }
+    }
+
+    /// Of messages to a few targets: they are sorted.
+    fn received_by_some(&self, row: &WalkRow, targets: &Range<u32>, messages: usize) -> WalkRow {
+        let mut sent: Vec<(u32, f64)> = Vec::with_capacity(messages);
+        self.send(row, targets, |k, value| sent.push((k, value)));
         sent.sort_by_key(|&(k, _)| k);
         let mut received = WalkRow::default();
         for (k, value) in sent {
@@ -236,6 +245,31 @@ impl<'a> Walks<'a> {
             }
         }
         received
+    }
+
+    /// Hands over the messages to these targets. `e_i^T Ã^K` multiplies from the left: every entry `j` sends `left_j w_jk right_k` to
+    /// its neighbours `k`.
+    fn send(&self, row: &WalkRow, targets: &Range<u32>, mut receive: impl FnMut(u32, f64)) {
+        /// Senders between two checks for an interruption.
+        const CHECKED: usize = 256;
+        let (left, right) = (self.operator.left(), self.operator.right());
+        for (sender, (&j, &value)) in row.nodes.iter().zip(&row.values).enumerate() {
+            if sender % CHECKED == CHECKED - 1 {
+                threads::check();
+            }
+            let from = value * f64::from(left[j as usize]);
+            if targets.contains(&j) {
+                receive(j, from * f64::from(self.operator.self_weight()) * f64::from(right[j as usize]));
+            }
+            let places = self.targets_of(j, targets);
+            let neighbours = self.rows.neighbours_at(places.clone());
+            match self.rows.weights_at(places) {
+                None => neighbours.iter().for_each(|&k| receive(k, from * f64::from(right[k as usize]))),
+                Some(weights) => neighbours.iter().zip(weights.iter()).for_each(|(&k, &weight)| {
+                    receive(k, from * f64::from(weight) * f64::from(right[k as usize]));
+                }),
+            }
+        }
     }
 }
 
@@ -291,6 +325,26 @@ mod tests {
     }
 
     #[test]
+    fn messages_are_added_in_one_order_whether_they_are_sorted_or_not() {
+        let drawn = power_law(&PowerLaw::new(600, 20_000), 3).unwrap().graph;
+        let edges: Vec<[u32; 2]> = drawn.edges().collect();
+        let weights: Vec<f32> = (0..edges.len()).map(|at| 0.25 + (at % 7) as f32).collect();
+        let weighted = Graph::from_weighted_edges(600, &edges, &weights).unwrap().0;
+        for graph in [drawn, weighted] {
+            let operator = Operator::symmetric(graph.into());
+            let walks = Walks::new(&operator);
+            for (node, targets) in [(0, 0..600), (5, 17..400), (80, 300..301)] {
+                let row = walks.row(node, 1);
+                let messages = walks.messages(&row, &targets);
+                let [sums, sorted] =
+                    [walks.received_by_all(&row, &targets), walks.received_by_some(&row, &targets, messages)];
+                assert!(!sums.nodes.is_empty() && sums.nodes == sorted.nodes, "{node}");
+                assert!(sums.values.iter().zip(&sorted.values).all(|(a, b)| a.to_bits() == b.to_bits()), "{node}");
+            }
+        }
+    }
+
+    #[test]
     fn rows_through_hubs_are_the_same_in_pieces_and_from_a_graph_file() {
         // Messages of two steps through a hub of 3,000 leaves with 100 others each are more than fit one piece.
         let drawn = power_law(&PowerLaw::new(4_000, 160_000), 3).unwrap().graph;
@@ -304,7 +358,7 @@ mod tests {
         let mapped = GraphStore::open(&path).unwrap().graph().clone();
         let [memory, file] = [graph, mapped].map(|graph| Operator::symmetric(graph.into()));
         let (whole, pieces) = (Walks::new(&memory), Walks::new(&file).at_a_time(1));
-        assert!(whole.messages(&whole.row(0, 1), &whole.all()) > MESSAGES, "pieces");
+        assert!(whole.messages(&whole.row(0, 1), &whole.all()) > PIECE, "pieces");
         // As one matrix product would have it.
         let row = whole.row(0, 2);
         let power = memory.propagate(Matrix::from_fn(4_000, 1, |i, _| if i == 0 { 1.0 } else { 0.0 }), 2);

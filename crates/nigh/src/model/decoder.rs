@@ -23,6 +23,30 @@ named! {
     }
 }
 
+impl Decoder {
+    /// Whether it has weights of its own.
+    pub(crate) fn learns(self) -> bool {
+        match self {
+            Decoder::Cosine | Decoder::InnerProduct | Decoder::Graph => false,
+            Decoder::HadamardMlp | Decoder::Proximity => true,
+        }
+    }
+
+    /// Whether its scores can be any number, as logits are. A cosine is from -1 to 1, however sure the model is.
+    pub(crate) fn is_unbounded(self) -> bool {
+        match self {
+            Decoder::InnerProduct | Decoder::HadamardMlp | Decoder::Proximity => true,
+            Decoder::Cosine | Decoder::Graph => false,
+        }
+    }
+
+    /// The share of links among the pairs of the training, as the loss weighs them. A learnt decoder gives both kinds half of the loss,
+    /// others the same to every pair.
+    pub(crate) fn training_prior(self, negatives_per_positive: usize) -> f64 {
+        if self.learns() { 0.5 } else { 1.0 / (1.0 + negatives_per_positive as f64) }
+    }
+}
+
 /// How a model scores pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scoring {
@@ -37,8 +61,7 @@ pub(crate) struct Scoring {
 impl Scoring {
     /// Declares or looks up the weights, if the decoder has any.
     pub(super) fn record(self, weights: &mut WeightAccess<'_>, width: usize, num_scalars: usize) -> Option<PairHead> {
-        let learns = matches!(self.decoder, Decoder::HadamardMlp | Decoder::Proximity);
-        learns.then(|| PairHead::record(self, weights, width, num_scalars))
+        self.decoder.learns().then(|| PairHead::record(self, weights, width, num_scalars))
     }
 }
 
@@ -90,8 +113,8 @@ impl PairDecoder {
         self.head.as_mut().and_then(PairHead::scalars_mut)
     }
 
-    /// Mean binary cross-entropy over the positive and the negative pairs, half of it each. The gradient goes to `gradient` and,
-    /// for weights of the decoder, to `weights`.
+    /// Mean binary cross-entropy over the positive and the negative pairs, weighed as in [`Decoder::training_prior`]. The gradient goes
+    /// to `gradient` and, for weights of the decoder, to `weights`.
     pub fn loss(&mut self, h: &Matrix, weights: &mut Weights, pass: &Pass, gradient: &mut Matrix) -> f64 {
         match &mut self.head {
             Some(head) => head.loss(h, weights, pass, gradient),

@@ -96,7 +96,12 @@ impl Architecture {
     pub fn learns(&self, classifies: bool, decoder: Decoder) -> bool {
         self.head != Head::Identity
             || self.branches.iter().any(|branch| branch.encoder.learns(classifies))
-            || (!classifies && matches!(decoder, Decoder::HadamardMlp | Decoder::Proximity))
+            || (!classifies && decoder.learns())
+    }
+
+    /// Whether scores of pairs under a decoder are logits: learnt by binary cross-entropy, and of any size.
+    pub fn gives_logits(&self, decoder: Decoder) -> bool {
+        self.heuristic.is_none() && decoder.is_unbounded() && self.learns(false, decoder)
     }
 
     /// Whether pairs are scored by what is known of them as well.

@@ -2,13 +2,13 @@
 //! the rest.
 
 use super::hard_negatives::hard_negatives;
-use super::negatives::{NegativeRule, draw_once};
+use super::negatives::{NegativeRule, check_non_edges, draw_once};
 use super::ranking::Ends;
 use super::{
     EvaluationNegatives, EvaluationPairs, PairParts, PairSampler, Part, Ranking, SplitChoice, SplitSettings, Task,
     TrainingPairs, graphs_by_part, num_held_out, problem,
 };
-use crate::dataset::{Dataset, FixedSplit, Sample};
+use crate::dataset::{Dataset, FixedPairs, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
 use crate::graph::Graph;
 use crate::model::View;
@@ -29,9 +29,8 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
         let [valid, test] = num_held_out(edges.len(), settings).map_err(|wrong| problem(dataset, number, wrong))?;
         let (train, rest) = edges.split_at(edges.len() - valid - test);
         let (valid, test) = rest.split_at(valid);
-        if sample.graph.num_non_edges() == 0 {
-            return Err(problem(dataset, number, SplitProblem::NoNonEdge));
-        }
+        check_non_edges(&sample.graph, settings, &[valid.len(), test.len()])
+            .map_err(|wrong| problem(dataset, number, wrong))?;
         let parts = hold_out(sample, number as u64, [train, valid, test], settings, seeds)?;
         check_cost(&parts).map_err(|wrong| problem(dataset, number, wrong))?;
         held_out.push(parts);
@@ -69,9 +68,10 @@ fn fixed(dataset: &Dataset, given: &FixedSplit, settings: &SplitSettings, seeds:
         if !beyond.is_empty() {
             known = extended(graph, &beyond)?.into();
         }
-        if known.num_non_edges() == 0 {
-            return Err(problem(dataset, 0, SplitProblem::NoNonEdge));
-        }
+        // Given negatives are not drawn.
+        let drawn = |pairs: &FixedPairs| if pairs.negative.is_empty() { pairs.positive.len() } else { 0 };
+        check_non_edges(&known, settings, &held_out.each_ref().map(drawn))
+            .map_err(|wrong| problem(dataset, 0, wrong))?;
     }
     let visible = match given {
         FixedSplit::Edges { .. } => Arc::new(graph.with_edges(&train)),
@@ -157,19 +157,15 @@ impl DividedEdges<'_> {
         let question = TrainingPairs::new(train.to_vec(), PairSampler::new(known.num_nodes(), rule));
         // Evaluation may look at every known edge to make sure that a negative is none.
         let [valid, test] = match settings.evaluation_negatives.pooled() {
-            Some(rule) => {
-                let sampler = PairSampler::new(known.num_nodes(), NegativeRule::for_evaluation(rule, known.clone()));
-                [0, 1].map(|part| {
-                    let positive = positives[part].to_vec();
-                    if !negatives[part].is_empty() {
-                        return EvaluationPairs::pooled(positive, negatives[part].to_vec());
-                    }
-                    let stream = seeds.stream(Purpose::Negatives, &[number, part as u64 + 1]);
-                    let count = settings.num_negatives(part, positive.len());
-                    let negative = draw_once(&sampler, rule, stream, count, known.num_non_edges());
-                    EvaluationPairs::pooled(positive, negative)
-                })
-            }
+            Some(_) => [0, 1].map(|part| {
+                let positive = positives[part].to_vec();
+                if !negatives[part].is_empty() {
+                    return EvaluationPairs::pooled(positive, negatives[part].to_vec());
+                }
+                let stream = seeds.stream(Purpose::Negatives, &[number, part as u64 + 1]);
+                let negative = draw_once(known, settings, part, positive.len(), stream);
+                EvaluationPairs::pooled(positive, negative)
+            }),
             None => own_negatives(&view, known, positives, settings, seeds),
         };
         let test_view = match settings.test_edges {

@@ -5,6 +5,7 @@ mod link_prediction;
 mod masking;
 pub(crate) mod negatives;
 mod node_classification;
+mod non_edges;
 mod pairwise;
 mod ranking;
 mod reconstruction;

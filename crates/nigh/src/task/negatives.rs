@@ -1,6 +1,9 @@
 //! Pairs that do not belong together. Each is a function of its number, so that threads share the work and not the
 //! result.
 
+use super::SplitSettings;
+use super::non_edges::NonEdges;
+use crate::error::SplitProblem;
 use crate::graph::Graph;
 use crate::linalg::dispatch::simd;
 use crate::names::named;
@@ -106,8 +109,17 @@ pub struct PairSampler {
     nodes: Option<Arc<[u32]>>,
     num_nodes: usize,
     rule: NegativeRule,
+    /// Those to draw from where the rule would refuse nearly every draw.
+    allowed: Option<Allowed>,
+}
+
+/// Pairs that a rule allows, by number.
+#[derive(Debug, Clone)]
+enum Allowed {
     /// For `NegativeRule::Unlike`, which would refuse nearly every draw where one class is nearly all.
-    classes: Option<Arc<Classes>>,
+    OfClasses(Arc<Classes>),
+    /// For `NegativeRule::NotLinked` in a nearly complete graph.
+    NonEdges(Arc<NonEdges>),
 }
 
 /// The nodes to draw from by class, so that two of different classes are drawn without a refusal.
@@ -149,8 +161,11 @@ impl Classes {
     }
 }
 
-/// Refused draws after which the pairs are searched one by one: some graphs have hardly any non-edge.
+/// Refused draws after which the next allowed pair is searched for.
 const MAX_DRAWS: u64 = 256;
+
+/// Pairs that are looked at for one non-edge, as expected: where it takes more, non-edges are counted, and drawn without refusals.
+const MAX_LOOKS: f64 = 64.0;
 
 /// Pairs that are drawn together where each must differ from those before.
 const PAIRS_AT_A_TIME: usize = 1 << 16;
@@ -158,17 +173,23 @@ const PAIRS_AT_A_TIME: usize = 1 << 16;
 impl PairSampler {
     /// From all nodes.
     pub fn new(num_nodes: usize, rule: NegativeRule) -> PairSampler {
-        PairSampler { nodes: None, num_nodes, rule, classes: None }
+        let allowed = match &rule {
+            NegativeRule::NotLinked(graph) if expected_looks(graph) > MAX_LOOKS => {
+                Some(Allowed::NonEdges(NonEdges::new(graph.clone()).into()))
+            }
+            _ => None,
+        };
+        PairSampler { nodes: None, num_nodes, rule, allowed }
     }
 
     /// From some of the nodes.
     pub fn among(nodes: Vec<u32>, num_nodes: usize, rule: NegativeRule) -> PairSampler {
         let all = nodes.len() == num_nodes;
-        let classes = match &rule {
-            NegativeRule::Unlike(labels) => Some(Classes::new(nodes.clone(), labels).into()),
+        let allowed = match &rule {
+            NegativeRule::Unlike(labels) => Some(Allowed::OfClasses(Classes::new(nodes.clone(), labels).into())),
             _ => None,
         };
-        PairSampler { nodes: (!all).then(|| nodes.into()), num_nodes, rule, classes }
+        PairSampler { nodes: (!all).then(|| nodes.into()), num_nodes, rule, allowed }
     }
 
     /// Draws `count` pairs into `pairs`, whose storage is reused.
@@ -198,7 +219,11 @@ impl PairSampler {
             rest = others;
         }
         let stored = match &self.rule {
-            NegativeRule::NotLinked(graph) | NegativeRule::NotListed(graph) if graph.is_stored() => Some(graph),
+            NegativeRule::NotLinked(graph) | NegativeRule::NotListed(graph)
+                if graph.is_stored() && self.allowed.is_none() =>
+            {
+                Some(graph)
+            }
             _ => None,
         };
         let Some(graph) = stored else {
@@ -245,20 +270,26 @@ impl PairSampler {
 
     /// The pairs of consecutive numbers. Most first draws are allowed, so they are drawn several at a time.
     fn draw_some(&self, stream: Stream, first: u64, pairs: &mut [[u32; 2]]) {
-        if self.classes.is_none() {
-            draw_places(stream, first, self.len() as u64, pairs);
+        if self.allowed.is_some() {
+            (first..).zip(pairs).for_each(|(number, pair)| *pair = self.pair(stream, number));
+            return;
         }
+        draw_places(stream, first, self.len() as u64, pairs);
         for (number, pair) in (first..).zip(pairs) {
             let drawn = pair.map(|place| self.node(place as usize));
-            let allowed = self.classes.is_none() && self.rule.allows(drawn);
-            *pair = if allowed { drawn } else { self.pair(stream, number) };
+            *pair = if self.rule.allows(drawn) { drawn } else { self.pair(stream, number) };
         }
     }
 
     /// The pair of a number: the first of its draws that the rule allows.
     fn pair(&self, stream: Stream, number: u64) -> [u32; 2] {
-        if let Some(classes) = &self.classes {
-            return classes.pair(stream, number);
+        match &self.allowed {
+            Some(Allowed::OfClasses(classes)) => return classes.pair(stream, number),
+            Some(Allowed::NonEdges(non_edges)) => {
+                let w = stream.at_pair(number, 0);
+                return non_edges.pair(below(w[0], w[1], non_edges.count()));
+            }
+            None => {}
         }
         let drawn = (0..MAX_DRAWS).map(|attempt| self.drawn(stream, number, attempt));
         let found = drawn.into_iter().find(|&pair| self.rule.allows(pair));
@@ -295,6 +326,13 @@ impl PairSampler {
     }
 }
 
+/// Draws until one is a non-edge, and the search through all pairs after the last.
+fn expected_looks(graph: &Graph) -> f64 {
+    let n = graph.num_nodes() as f64;
+    let share = 2.0 * graph.num_non_edges() as f64 / (n * n);
+    1.0 / share + (1.0 - share).powi(MAX_DRAWS as i32) * n * n
+}
+
 simd! {
     /// What `PairSampler::drawn` draws first for consecutive numbers, before places become nodes.
     fn draw_places(stream: Stream, first: u64, n: u64, pairs: &mut [[u32; 2]]) {
@@ -319,27 +357,65 @@ simd! {
     }
 }
 
-/// Negatives for evaluation. Exact ones are also distinct; where fewer exist than asked for, all of them are taken.
-pub(super) fn draw_once(
-    sampler: &PairSampler,
-    negatives: Negatives,
-    stream: Stream,
-    count: usize,
-    available: u64,
-) -> Vec<[u32; 2]> {
-    let mut pairs = Vec::new();
-    if negatives == Negatives::Loose {
-        return sampler.draw_each(&[(stream, count)]);
+/// Positives of a part for each non-edge, at most: fewer non-edges measure nothing.
+const MAX_PER_NON_EDGE: u64 = 100;
+
+/// Refuses a graph with hardly any non-edge to draw the negatives of validation and test from, for so many positives each. Fewer
+/// negatives than positives may be set.
+pub(super) fn check_non_edges(
+    known: &Graph,
+    settings: &SplitSettings,
+    num_positives: &[usize],
+) -> Result<(), SplitProblem> {
+    let available = known.num_non_edges();
+    if available == 0 {
+        return Err(SplitProblem::NoNonEdge);
     }
+    let are_few = |(part, &positives): (usize, &usize)| {
+        let wanted = settings.num_negatives(part, positives).min(positives) as u64;
+        wanted > available.saturating_mul(MAX_PER_NON_EDGE)
+    };
+    let few = num_positives.iter().enumerate().find(|&part| are_few(part));
+    match (settings.evaluation_negatives, few) {
+        (EvaluationNegatives::Exact, Some((_, &positives))) => Err(SplitProblem::FewNonEdges { available, positives }),
+        _ => Ok(()),
+    }
+}
+
+/// Negatives of validation (`part` 0) or test (1) for so many positives, among all nodes of `known`. Exact ones are also distinct;
+/// where fewer exist than the settings ask for, all of them are taken.
+pub(super) fn draw_once(
+    known: &Arc<Graph>,
+    settings: &SplitSettings,
+    part: usize,
+    num_positives: usize,
+    stream: Stream,
+) -> Vec<[u32; 2]> {
+    let (negatives, count) = (settings.pooled(), settings.num_negatives(part, num_positives));
+    let sampler = PairSampler::new(known.num_nodes(), NegativeRule::for_evaluation(negatives, known.clone()));
+    match negatives {
+        Negatives::Loose => sampler.draw_each(&[(stream, count)]),
+        Negatives::Exact => draw_distinct(&sampler, stream, count, known.num_non_edges()),
+    }
+}
+
+/// Distinct pairs without an edge, of which so many are `available`; fewer than `count` if there are no more.
+fn draw_distinct(sampler: &PairSampler, stream: Stream, count: usize, available: u64) -> Vec<[u32; 2]> {
     if available <= 2 * count as u64 {
         // So few are left that the graph is as large as its complement: listing them is linear in its edges.
         let n = sampler.num_nodes as u32;
-        pairs =
-            (0..n).flat_map(|a| (a + 1..n).map(move |b| [a, b])).filter(|&pair| sampler.rule.allows(pair)).collect();
+        let mut pairs: Vec<[u32; 2]> = match &sampler.allowed {
+            Some(Allowed::NonEdges(non_edges)) => non_edges.listed().collect(),
+            _ => {
+                let pairs = (0..n).flat_map(|a| (a + 1..n).map(move |b| [a, b]));
+                pairs.filter(|&pair| sampler.rule.allows(pair)).collect()
+            }
+        };
         stream.rng().shuffle(&mut pairs);
         pairs.truncate(count);
         return pairs;
     }
+    let mut pairs = Vec::with_capacity(count);
     let mut seen = HashSet::with_capacity(count);
     let mut number = 0u64;
     while pairs.len() < count {
@@ -422,7 +498,35 @@ mod tests {
         let mut pairs = Vec::new();
         sampler.draw(stream(1), 5, &mut pairs);
         assert!(pairs.iter().all(|&[a, b]| [a.min(b), a.max(b)] == [7, 19]));
-        assert_eq!(draw_once(&sampler, Negatives::Exact, stream(1), 43, graph.num_non_edges()), [[7, 19]]);
+        assert_eq!(draw_distinct(&sampler, stream(1), 43, graph.num_non_edges()), [[7, 19]]);
+    }
+
+    /// A complete graph without the edges among its first nodes.
+    fn all_but_a_block(num_nodes: u32, block: u32) -> Arc<Graph> {
+        let pairs = (0..num_nodes).flat_map(|a| (a + 1..num_nodes).map(move |b| [a, b]));
+        let edges: Vec<[u32; 2]> = pairs.filter(|[_, b]| *b >= block).collect();
+        Graph::from_edges(num_nodes as usize, &edges).unwrap().0.into()
+    }
+
+    #[test]
+    fn rare_non_edges_are_drawn_alike_and_without_a_search() {
+        // By refused draws and a search, a million pairs would take hours.
+        for (block, is_counted) in [(2, true), (60, true), (150, true), (220, false)] {
+            let graph = all_but_a_block(1_000, block);
+            let sampler = PairSampler::new(1_000, NegativeRule::NotLinked(graph.clone()));
+            assert_eq!(sampler.allowed.is_some(), is_counted, "{block}");
+            let mut pairs = Vec::new();
+            sampler.draw(stream(4), 1_000_000, &mut pairs);
+            assert!(pairs.iter().all(|&[a, b]| a != b && a < block && b < block));
+            let of_first = pairs.iter().filter(|pair| pair[0] == 0).count() as f64 / 1e6;
+            assert!((of_first * f64::from(block) - 1.0).abs() < 0.1, "{of_first} of {block}");
+            assert_eq!(sampler.draw_each(&[(stream(4), 5_000)]), pairs[..5_000]);
+            let distinct = draw_distinct(&sampler, stream(5), 20, graph.num_non_edges());
+            assert_eq!(distinct.len(), if block == 2 { 1 } else { 20 });
+        }
+        // The search through a small graph is short.
+        let small = PairSampler::new(10, NegativeRule::NotLinked(all_but_a_block(10, 2)));
+        assert!(small.allowed.is_none());
     }
 
     #[test]
@@ -449,7 +553,7 @@ mod tests {
         let sampler = PairSampler::new(30, NegativeRule::NotLinked(graph.clone().into()));
         // Of 434, by draws and by listing them all.
         for count in [200, 300] {
-            let pairs = draw_once(&sampler, Negatives::Exact, stream(2), count, graph.num_non_edges());
+            let pairs = draw_distinct(&sampler, stream(2), count, graph.num_non_edges());
             let distinct: HashSet<[u32; 2]> = pairs.iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
             assert_eq!((pairs.len(), distinct.len()), (count, count));
             let ends = |node: u32| distinct.iter().filter(|pair| pair.contains(&node)).count();

@@ -1,7 +1,7 @@
 //! Link prediction on a sample of the edges, for graphs whose edges are too many to list: which are held out, and all pairs that
 //! a training will ask about. They are known before it starts, so that only their nodes have to be represented.
 
-use super::negatives::{NegativeRule, draw_once};
+use super::negatives::{NegativeRule, check_non_edges, draw_once};
 use super::{EvaluationPairs, PairSampler, SplitSettings, hash_pairs, sizes};
 use crate::error::{Error, Result, SplitProblem};
 use crate::graph::Graph;
@@ -72,9 +72,7 @@ pub(crate) fn held_out_edges(
     seeds: Seeds,
 ) -> std::result::Result<[Vec<[u32; 2]>; 2], SplitProblem> {
     let [valid, test] = num_held_out(known.num_edges(), settings)?;
-    if known.num_non_edges() == 0 {
-        return Err(SplitProblem::NoNonEdge);
-    }
+    check_non_edges(known, settings, &[valid, test])?;
     let numbers = seeds.rng(Purpose::Split, &[0]).shuffled_last(valid + test, known.num_edges());
     let mut valid_edges = edges_at(known, &numbers);
     let test_edges = valid_edges.split_off(valid);
@@ -111,14 +109,12 @@ pub(crate) fn sample_pairs(
     sampling: Sampling,
     seeds: Seeds,
 ) -> Result<SampledPairs> {
-    let rule = settings.pooled();
-    let sampler = PairSampler::new(known.num_nodes(), NegativeRule::for_evaluation(rule, known.clone()));
     let mut part = 0;
     let [valid, test] = held_out.map(|positive| {
         let stream = seeds.stream(Purpose::Negatives, &[0, part as u64 + 1]);
-        let count = settings.num_negatives(part, positive.len());
+        let negative = draw_once(known, settings, part, positive.len(), stream);
         part += 1;
-        EvaluationPairs::pooled(positive, draw_once(&sampler, rule, stream, count, known.num_non_edges()))
+        EvaluationPairs::pooled(positive, negative)
     });
     let rule = NegativeRule::for_training(settings.train_negatives, visible.clone());
     let train = draw(visible, &PairSampler::new(visible.num_nodes(), rule), sampling, seeds)?;

@@ -1,12 +1,13 @@
 //! The card in a model's folder: what it is, on what, how well, and how to use it.
 
 use super::Trained;
-use crate::display::{markdown, percent, pluralize};
+use crate::display::{markdown, mean_and_deviation, percent, pluralize};
 use crate::source::Source;
 
 /// A page of Markdown that is the same for the same training.
 pub(super) fn card(trained: &Trained) -> String {
     let (config, summary, run) = (&trained.config, &trained.summary, trained.run());
+    let repeats = summary.repeats.len();
     let classes = match summary.class_names.len() {
         0 => String::new(),
         count if summary.multi_label => format!(", {count} classes, several per node"),
@@ -25,10 +26,9 @@ pub(super) fn card(trained: &Trained) -> String {
     let connected = match summary.connected() {
         None => String::new(),
         Some(figure) => format!(
-            "| {}, test, pairs whose ends both have a visible edge | {} ± {} % on {} % of positives, {} % of negatives |\n",
+            "| {}, test, pairs whose ends both have a visible edge | {} % on {} % of positives, {} % of negatives |\n",
             config.metric,
-            percent(figure.mean),
-            percent(figure.std),
+            mean_and_deviation((figure.mean, figure.std), repeats),
             percent(figure.positives),
             percent(figure.negatives),
         ),
@@ -47,7 +47,7 @@ pub(super) fn card(trained: &Trained) -> String {
         .metrics()
         .iter()
         .filter(|(metric, _)| **metric != config.metric)
-        .map(|(metric, of)| format!("| {metric}, test | {} ± {} % |\n", percent(of.mean), percent(of.std)))
+        .map(|(metric, of)| format!("| {metric}, test | {} % |\n", mean_and_deviation((of.mean, of.std), repeats)))
         .collect();
     let baselines: String = summary
         .baselines()
@@ -78,7 +78,7 @@ pub(super) fn card(trained: &Trained) -> String {
          node{classes}.\n\n\
          {warnings}\
          | | |\n|---|---|\n\
-         | {metric}, test, mean of {repeats} | {mean} ± {std} % |\n\
+         | {metric}, test, mean of {repeats} | {mean} % |\n\
          {interval}\
          {connected}\
          {others}\
@@ -106,9 +106,7 @@ pub(super) fn card(trained: &Trained) -> String {
         edges = pluralize(summary.num_edges, "edge"),
         features = pluralize(summary.num_features, "feature"),
         metric = config.metric,
-        repeats = summary.repeats.len(),
-        mean = percent(summary.mean),
-        std = percent(summary.std),
+        mean = mean_and_deviation((summary.mean, summary.std), repeats),
         seed = run.seed,
         test = percent(run.test),
         valid = percent(run.valid),

@@ -6,11 +6,13 @@ mod card;
 mod embedding;
 mod figures;
 mod folder;
+mod probabilities;
 mod streamed;
 
 pub use answers::{Classified, LabelledNode};
 pub use embedding::Embedding;
 pub use figures::{BaselineSummary, MetricSummary};
+pub use probabilities::LinkProbabilities;
 pub(crate) use streamed::NOT_FIRST;
 #[cfg(test)]
 pub(crate) use streamed::Propagations;
@@ -377,9 +379,10 @@ impl Trained {
     }
 
     /// The probability of every pair of nodes of the only graph: [`Inference::probabilities`].
-    pub fn probabilities(&self, dataset: &Dataset, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
+    pub fn probabilities(&self, dataset: &Dataset, pairs: &[[u32; 2]], prior: Option<f64>) -> Result<Vec<f32>> {
+        self.link_probabilities(prior)?;
         let (applied, pairs) = self.asked(dataset, pairs)?;
-        applied.probabilities(&pairs)
+        applied.probabilities(&pairs, prior)
     }
 
     /// The probability of every class for nodes of the only graph: [`Inference::class_probabilities`].
@@ -531,13 +534,10 @@ impl Inference<'_> {
         Ok(decoder.scores(model, &self.view, &self.h, pairs).to_vec())
     }
 
-    /// The probability of every pair: the sigmoid of its score, which is what training compares with 1 for a link and 0 for a negative. It
-    /// holds where links are as frequent as they were among the training pairs.
-    pub fn probabilities(&self, pairs: &[[u32; 2]]) -> Result<Vec<f32>> {
-        if self.trained.model.architecture().heuristic.is_some() {
-            return Err(Error::NoProbabilities { model: self.trained.config.model.clone() });
-        }
-        Ok(self.scores(pairs)?.into_iter().map(sigmoid::sigmoid).collect())
+    /// The probability of every pair, as [`Trained::link_probabilities`] has it.
+    pub fn probabilities(&self, pairs: &[[u32; 2]], prior: Option<f64>) -> Result<Vec<f32>> {
+        let probabilities = self.trained.link_probabilities(prior)?;
+        Ok(self.scores(pairs)?.into_iter().map(|score| probabilities.of(score)).collect())
     }
 
     /// The probability of every class, a row for each of these nodes: the classes of a node add up to one, unless a node may

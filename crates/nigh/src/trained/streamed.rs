@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::model::decoder::PairDecoder;
 use crate::model::{Model, View};
 use crate::panels::{MatrixFile, PanelFile, PanelPlan, PanelProgress, PanelSource, Propagation, rows_at_a_time};
-use crate::plan::{PropagationEstimate, Workload};
+use crate::plan::{MODEL_BUFFERS, PropagationEstimate, Workload};
 use crate::source::Source;
 use nigh_formats::atomic::{self, PartialFile};
 use nigh_formats::columnar::{OutputColumn, ParquetWriter};
@@ -202,6 +202,7 @@ impl Trained {
             feature_bytes: sample.features.num_bytes(),
             feature_columns: source.as_ref().map_or(0, |source| source.cols()),
             storage,
+            buffers: MODEL_BUFFERS,
             ..Workload::of_graph(graph, self.model.shape().signal_dim, hops)
         };
         let estimate =

@@ -311,7 +311,8 @@ fn pairs(path: &Path, array: &NpyArray, weight: &WeightColumn, num_nodes: Option
     };
     let weights: Vec<f32> = if third { (0..count).map(|edge| values[at(edge, 2)]).collect() } else { Vec::new() };
     if let Some(edge) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
-        return Err(array.error(format!("row {edge}: weight {} is not a positive number", weights[edge])).into());
+        let problem = format!("row {edge}: weight {} is not a positive number", weights[edge]);
+        return Err(Error::weight(array.error(problem)));
     }
     let edges = match num_nodes {
         None => {

@@ -130,7 +130,8 @@ impl Dataset {
                 return Err(Error::file(path, format!("{num_edges} edges, but {} weights", weights.len())));
             }
             if let Some(at) = weights.par_iter().position_first(|weight| !(weight.is_finite() && *weight > 0.0)) {
-                return Err(Error::file(path, format!("row {at}: weight {} is not a positive number", weights[at])));
+                let problem = format!("row {at}: weight {} is not a positive number", weights[at]);
+                return Err(Error::weight(nigh_formats::Error::file(path, problem)));
             }
         }
         check_memory(num_edges, &nodes)?;

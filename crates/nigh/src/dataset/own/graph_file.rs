@@ -72,7 +72,7 @@ pub(super) fn adjacency(path: &Path, matrix: SparseEntries, weight: &WeightColum
             if let Some(at) = values.iter().position(|value| !(value.is_finite() && *value > 0.0)) {
                 let ([row, column], value) = (edges[at], values[at]);
                 let problem = format!("entry ({row}, {column}) is {value}; a weight must be a positive number");
-                return Err(Error::file(path, problem));
+                return Err(Error::weight(nigh_formats::Error::file(path, problem)));
             }
             list.notes.push(format!("the entries of {} are weights; they can be left out", path.display()));
             weights.push(values);

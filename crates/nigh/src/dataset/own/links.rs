@@ -70,7 +70,7 @@ impl Links {
         let weights: Vec<f32> = weights.into_iter().flatten().map(|weight| weight as f32).collect();
         if let Some(at) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
             let problem = format!("link {at} has weight {}; a weight must be a positive number", weights[at]);
-            return Err(Error::file(path, problem));
+            return Err(Error::weight(nigh_formats::Error::file(path, problem)));
         }
         if !required {
             self.notes.push(format!("weights are `{name}` of the links; they can be left out"));

@@ -162,11 +162,14 @@ fn positive_weights(path: &Path, column: &str, first_row: usize, values: ColumnV
     let weights: Vec<f32> = match values {
         ColumnValues::Integers(values) => values.into_iter().map(|value| value as f32).collect(),
         ColumnValues::Numbers(values) => values,
-        _ => return Err(Error::file(path, format!("column `{column}` holds no numbers; expected positive numbers"))),
+        _ => {
+            let problem = format!("column `{column}` holds no numbers; expected positive numbers");
+            return Err(Error::weight(nigh_formats::Error::file(path, problem)));
+        }
     };
     if let Some(at) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
         let problem = format!("row {}: weight {} is not a positive number", first_row + at, weights[at]);
-        return Err(Error::file(path, problem));
+        return Err(Error::weight(nigh_formats::Error::file(path, problem)));
     }
     Ok(weights)
 }

@@ -171,14 +171,14 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) ->
     let end = |column: usize| {
         first_ids.and_then(|ids| ids.get(column)).is_some_and(|id| whole_number(id.as_bytes()).is_some())
     };
-    let mut list = match end(layout.source) && end(layout.target) && layout.graph.is_none() {
-        true => read_integers(&text, &layout, skip, spill)?,
-        false => None,
+    let read_list = || {
+        let list = match end(layout.source) && end(layout.target) && layout.graph.is_none() {
+            true => read_integers(&text, &layout, skip, spill)?,
+            false => None,
+        };
+        list.map_or_else(|| read_names(&text, &layout, skip), Ok)
     };
-    if list.is_none() {
-        list = Some(read_names(&text, &layout, skip)?);
-    }
-    let mut list = list.expect("one of the two ways");
+    let mut list = read_list().map_err(|error| shape::of_weight(error, &text, &layout, skip))?;
     if list.edges.is_empty() {
         return Err(nothing());
     }
@@ -452,6 +452,8 @@ impl EdgePiece {
 pub struct Pairs {
     /// The line, or row, of each pair, and its ids.
     pub pairs: Vec<(usize, [String; 2])>,
+    /// Whether there was a header above them.
+    pub has_header: bool,
     /// Remarks on what was read.
     pub notes: Vec<String>,
 }
@@ -477,7 +479,8 @@ pub fn read_pairs(path: &Path, is_node: impl Fn(&str) -> bool) -> Result<Pairs> 
     }
     let notes = table.header_note().into_iter().chain(std::mem::take(&mut read.notes)).collect();
     let pair = |(at, &line): (usize, &usize)| (line, [0, 1].map(|end| read.names[end][at].to_string()));
-    Ok(Pairs { pairs: read.places.iter().enumerate().map(pair).collect(), notes })
+    let has_header = table.header.is_some();
+    Ok(Pairs { pairs: read.places.iter().enumerate().map(pair).collect(), has_header, notes })
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Tables that are no edges, recognised by their shape: labels and features that were given as the graph.
 
+use super::EdgeRow;
 use super::layout::EdgeLayout;
 use crate::dataset::own::node_files;
 use crate::error::Error;
+use nigh_formats::text_table::{LineBlock, TextTable};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -43,6 +45,31 @@ pub(super) fn explained(error: Error, sample: &[Vec<String>]) -> Error {
             Error::UnclearColumns { problem: Box::new(with_more(*problem, more)), columns }
         }
         error => error,
+    }
+}
+
+/// Marks the problem of a line that is right without its weight.
+pub(super) fn of_weight(error: Error, text: &TextTable, layout: &EdgeLayout, skip: usize) -> Error {
+    let problem = match error {
+        Error::Format(problem @ nigh_formats::Error::Line { .. }) if layout.is_weighted() => problem,
+        error => return error,
+    };
+    let attributes = layout.attributes.as_ref().map(|_| None);
+    let plain = EdgeLayout { weight: None, attributes, ..layout.clone() };
+    let check = |_: &mut (), block: &LineBlock<'_>| {
+        let mut fields = Vec::new();
+        block.lines().try_for_each(|line| {
+            let (at, line) = line?;
+            EdgeRow::parse(line, at, &plain, text, &mut fields).map(drop)
+        })
+    };
+    let line = |error: &nigh_formats::Error| match error {
+        nigh_formats::Error::Line { line, .. } => *line,
+        _ => 0,
+    };
+    match text.blocks(skip, || (), check) {
+        Err(without) if line(&without) <= line(&problem) => problem.into(),
+        _ => Error::weight(problem),
     }
 }
 
