@@ -139,6 +139,11 @@ model.embed_to({str(tmp_path / "x.npy")!r})
 
 LONG = "x" * 1_000_000
 
+
+def settings(value: Any) -> dict[str, Any]:
+    return {LONG: value}
+
+
 LONG_VALUES: dict[str, Callable[[], Any]] = {
     "path": lambda: nigh.Graph(LONG),
     "path of features": lambda: nigh.Graph("cora", features=f"./{LONG}"),
@@ -155,7 +160,7 @@ LONG_VALUES: dict[str, Callable[[], Any]] = {
     "weight": lambda: ring(weight=LONG),
     "argument": lambda: ring(**{LONG: 1}),
     "setting": lambda: nigh.train(ring(), model=LONG),
-    "unknown setting": lambda: nigh.train(ring(), **{LONG: 1}),
+    "unknown setting": lambda: nigh.train(ring(), **settings(1)),
     "memory": lambda: nigh.train(ring(), memory=LONG),
     "epochs": lambda: nigh.train(ring(), epochs=LONG),
     "columns": lambda: nigh.Graph({LONG: [1], "b": [2]}),
@@ -191,11 +196,11 @@ def test_no_message_is_as_long_as_what_it_quotes(case: str) -> None:
 def test_no_message_about_a_file_is_as_long_as_the_file(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x.graph"
     path.write_text(content)
-    for given in ({"edges": str(path)}, {"edges": str(tmp_path / "ring.csv"), "features": str(path)}):
-        np.savetxt(tmp_path / "ring.csv", RING, fmt="%d", delimiter=",")
+    np.savetxt(tmp_path / "ring.csv", RING, fmt="%d", delimiter=",")
+    for edges, features in ((path, None), (tmp_path / "ring.csv", path)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                nigh.Graph(given.pop("edges"), **given)
+                nigh.Graph(edges, features=features)
             except nigh.NighError as error:
                 assert 0 < len(str(error)) <= 2000

@@ -335,6 +335,7 @@ def test_entries_in_any_order_add_up_whatever_the_matrix_says_of_itself(name: st
     np.add.at(expected, (np.repeat(np.arange(10), np.diff(matrix.indptr)), matrix.indices), 1)
     before = matrix.indices.copy()
     found = ring(features=matrix)._native.features()
+    assert isinstance(found, tuple)
     dense = scipy_sparse.csr_matrix((found[2], found[1], found[0]), shape=(10, 4)).toarray()
     assert np.array_equal(dense, expected)
     assert np.array_equal(matrix.indices, before), "the user's matrix stays as it is"
@@ -345,7 +346,8 @@ def test_sparse_labels_are_those_of_the_full_matrix() -> None:
     matrix.data[0] = 0
     full = ring(labels=np.asarray(matrix.todense())).labels
     assert full is not None
-    assert np.array_equal(ring(labels=matrix).labels, full)
+    sparse = ring(labels=matrix).labels
+    assert sparse is not None and np.array_equal(sparse, full)
     with pytest.raises(nigh.InputError, match="row 1, column 1 is 7.0; expected 0 or 1"):
         ring(labels=matrix * 7)
 

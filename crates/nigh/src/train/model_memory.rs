@@ -25,7 +25,9 @@ fn check_against(
 ) -> Result<()> {
     let shape = config.shape(dimensions);
     let numbers = Model::num_numbers(architecture, &shape)? as u64;
-    let bytes = (4 * COPIES).saturating_mul(numbers).saturating_add(BYTES_PER_FEATURE * shape.num_features as u64);
+    let bytes = (4 * COPIES)
+        .saturating_mul(numbers)
+        .saturating_add(BYTES_PER_FEATURE.saturating_mul(shape.num_features as u64));
     if left.is_none_or(|left| bytes <= left) {
         return Ok(());
     }
@@ -60,6 +62,6 @@ mod tests {
         {
             assert!(error.contains(words), "{words}: {error}");
         }
-        assert!(of(usize::MAX).unwrap_err().contains("18 EB"));
+        assert!(of(usize::MAX).unwrap_err().contains("18.4 EB"));
     }
 }
