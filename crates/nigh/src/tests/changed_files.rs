@@ -81,7 +81,7 @@ const USES: [Use; 8] = [
     ("certify out of core", |dataset, _| certified(dataset, true)),
     ("certify in memory", |dataset, _| certified(dataset, false)),
     ("train on sampled pairs", |dataset, folder| trained(dataset, folder, 500, "smp-linear")),
-    ("train on all edges", |dataset, folder| trained(dataset, folder, 0, "smp-gcn")),
+    ("train on all edges", |dataset, folder| trained(dataset, folder, 0, "gcn")),
     ("store", |dataset, folder| {
         let path = folder.join("again.nigh");
         dataset.store(&path)?;
@@ -110,6 +110,7 @@ fn a_file_that_is_cut_or_overwritten_while_it_is_in_use_is_an_error_that_names_i
     let (whole, opened) = (std::fs::read(&path).unwrap(), || Dataset::from_files(&path, &InputFiles::default()));
     for (name, work) in USES {
         let run = |dataset: &Dataset| threads::run(Some(2), &Interrupt::new(), || work(dataset, folder.path()));
+        std::fs::write(&path, &whole).unwrap();
         let expected = run(&opened().unwrap()).unwrap();
         for (accident, happen) in ACCIDENTS {
             for at in places {
