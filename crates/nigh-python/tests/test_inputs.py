@@ -325,6 +325,25 @@ def test_ids_come_back_in_every_answer_as_they_were_written(names: list[Any]) ->
     assert set(classifier.predict(nodes=names[:2])) <= {"red", "blue"}
 
 
+def test_nodes_are_known_by_their_ids_in_a_graph_of_another_order(communities: nigh.Graph) -> None:
+    ids, edges = np.asarray(communities.ids), communities.edge_index
+    turned = nigh.Graph(ids[edges], nodes=ids[::-1].copy())
+    assert np.array_equal(turned.ids, ids[::-1])
+    settings: dict[str, Any] = {"model": "smp-linear", "epochs": 5, "repeats": 1, "progress": False}
+    model, pairs = nigh.train(communities, **settings), [(0, 1), (3, 200), (399, 7)]
+    assert model.predict(pairs=pairs, graph=turned) == pytest.approx(model.predict(pairs=pairs), abs=1e-5)
+    for existing in (False, True):
+        links, others = (model.predict(node=3, top=100, existing=existing, graph=graph) for graph in (None, turned))
+        assert links.exists.any() == existing
+        assert set(links.ids[:20].tolist()) <= set(others.ids.tolist())
+        assert others.scores == pytest.approx(links.scores, abs=1e-5)
+    labels = np.asarray(communities.class_names)[communities.labels]
+    graph = nigh.Graph(edges, labels=labels)
+    model = nigh.train(graph, task="node-classification", **settings)
+    found, again = model.predict_proba(), model.predict_proba(graph=turned)
+    assert again == pytest.approx(found[::-1], abs=1e-4)
+
+
 def test_integers_and_texts_of_digits_are_told_apart() -> None:
     texts, numbers = nigh.Graph([("1", "2"), ("2", "3")]), nigh.Graph([(1, 2), (2, 3)])
     assert texts.ids == ["1", "2", "3"]

@@ -447,4 +447,50 @@ mod tests {
         assert!(measured > 0.0 && measured.fract() != 0.0 && measured < 1e3, "{measured}");
         assert_eq!(billion().propagation_time(0.25), Duration::from_secs(32));
     }
+
+    fn bytes(parts: &[PartSize], part: &str) -> usize {
+        parts.iter().filter(|found| found.part == part).map(|found| found.bytes).sum()
+    }
+
+    #[test]
+    fn one_hop_needs_one_panel_and_weights_have_a_place() {
+        let panels = |hops: usize| bytes(&Workload { hops, ..billion() }.propagation(None).unwrap().memory, PANELS);
+        assert_eq!([panels(1), panels(2), panels(5)], [1, 2, 2].map(|count| count * 50_000_000 * 32 * 4));
+        assert_eq!(Workload { weighted: true, ..billion() }.csr_bytes(), 16_400_000_008);
+    }
+
+    #[test]
+    fn parts_of_a_training_on_sampled_pairs_are_those_of_the_arithmetic() {
+        // So many pairs that every node is an end, of those to learn from and of those to evaluate on.
+        let n = 100_000;
+        let sampled = SampledWorkload { positives: 150_000, negatives_per_positive: 1, evaluated: 300_000 };
+        let workload = Workload {
+            num_nodes: n,
+            num_edges: 1_000_000,
+            mapped: false,
+            feature_bytes: 4 * 100 * n,
+            feature_columns: 100,
+            signal_dim: 64,
+            ..billion()
+        };
+        let csr = 8 * (n + 1) + 8 * 1_000_000;
+        let found = workload.sampled_estimate(&sampled, Way::Panels, 8);
+        // Rows are learnt from once they are gathered, and are there twice then: as they were gathered, and as they are read.
+        assert_eq!(bytes(&found.memory, "gathered rows"), 2 * 4 * (2 * n) * (64 + 100));
+        assert_eq!(bytes(&found.memory, "pairs"), 8 * 600_000 + 8 * (2 * n));
+        assert_eq!(bytes(&found.memory, "representations"), 4 * n * 32);
+        assert_eq!(bytes(&found.memory, "features"), 4 * 100 * n);
+        assert_eq!(bytes(&found.memory, "edges (CSR)"), csr, "a graph in memory stays there");
+        assert_eq!(found.disk, [PartSize { part: "panels that wait", bytes: 4 * n * 100 }]);
+        let mapped = Workload { mapped: true, ..workload }.sampled_estimate(&sampled, Way::OutOfCore, 8);
+        assert_eq!(bytes(&mapped.memory, "edges (CSR)"), 0, "one in a file is not needed any more");
+        assert_eq!(bytes(&mapped.disk, "graph without held-out edges"), csr);
+    }
+
+    #[test]
+    fn a_certificate_takes_its_rows_or_its_panels_whichever_are_more() {
+        let panels = |rows: usize| bytes(&billion().certification(40, rows, None).unwrap().memory, PANELS);
+        let least = 2 * 50_000_000 * 32 * 4;
+        assert_eq!([panels(1), panels(least + 7)], [least, least + 7]);
+    }
 }

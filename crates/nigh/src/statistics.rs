@@ -161,4 +161,22 @@ mod tests {
         assert_eq!(paired_p(&[1.0, 2.0, 3.0], &[0.0, 1.0, 2.0]), Some(0.0));
         assert_eq!(paired_p(&[0.5], &[0.6]), None);
     }
+
+    // scipy.stats.ttest_rel and t.interval: deviations divide by n - 1, which matters most for few repeats.
+    #[test]
+    fn few_repeats_show_little() {
+        let (a, b) = ([0.91, 0.92, 0.90, 0.93], [0.88, 0.90, 0.89, 0.90]);
+        assert!((paired_p(&a, &b).unwrap() - 0.018_219_854_7).abs() < 1e-9);
+        let [low, high] = difference_95(&a, &b).unwrap();
+        assert!((low - 0.007_266).abs() < 1e-6 && (high - 0.037_734).abs() < 1e-6, "{low} {high}");
+        let [low, high] = interval_95(&a).unwrap();
+        assert!((low - 0.894_457).abs() < 1e-6 && (high - 0.935_543).abs() < 1e-6, "{low} {high}");
+    }
+
+    #[test]
+    fn intervals_of_fractions_are_between_zero_and_one_and_those_of_differences_are_not() {
+        let values = [0.0, 0.1, 1.0, 0.9];
+        assert_eq!(interval_95(&values), Some([0.0, 1.0]));
+        assert!(difference_95(&values, &[0.5; 4]).unwrap()[0] < 0.0);
+    }
 }

@@ -75,4 +75,15 @@ mod tests {
         let dense = Matrix::from_rows(&[[3.0, 0.0, 4.0], [0.0, 0.0, 0.0]]).with_unit_rows();
         assert!((dense.row(0)[2] - 0.8).abs() < 1e-6 && dense.row(1) == [0.0; 3]);
     }
+
+    // scikit-learn's `TfidfTransformer`, with its default of smoothed frequencies.
+    #[test]
+    fn a_word_in_few_rows_weighs_more() {
+        let matrix = SparseMatrix::from_rows(&[vec![(0, 1.0), (1, 1.0)], vec![(0, 1.0)], vec![(0, 1.0)]], 3);
+        let expected = [1.0, (4f32 / 2.0).ln() + 1.0, 4f32.ln() + 1.0];
+        let found = matrix.inverse_document_frequencies();
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?}");
+        let row: Vec<(u32, f32)> = matrix.tf_idf().row(0).collect();
+        assert!((row[1].1 / row[0].1 - expected[1]).abs() < 1e-6, "{row:?}");
+    }
 }

@@ -362,4 +362,81 @@ mod tests {
         assert!((0..400).all(right));
         assert!((-0.3..0.0).contains(&likelihood), "{likelihood}");
     }
+
+    /// Nodes of class 0, for which branches have these log-odds.
+    fn sure(logs: &[f32], nodes: usize) -> Nodes {
+        let scores =
+            Matrix::from_fn(nodes, 2 * logs.len(), |_, column| if column % 2 == 0 { logs[column / 2] } else { 0.0 });
+        Nodes::new(&scores, KnownClasses::One(vec![0; nodes]), logs.len())
+    }
+
+    #[test]
+    fn weights_are_pulled_to_one_where_every_node_is_right() {
+        // The likelihood alone would raise them with every step.
+        let [weight] = sure(&[4.0], 50).minimise(&[0], 0)[..] else { panic!("one branch") };
+        assert!(weight > 1.1 && weight < 1.5, "{weight}");
+    }
+
+    #[test]
+    fn no_branch_counts_against_what_it_says() {
+        // The second branch is always wrong: its weight would fall below zero.
+        let weights = sure(&[1.0, -1.0], 50).minimise(&[0, 1], 0);
+        assert!(weights[0] > 1.0 && weights[1] == 0.0, "{weights:?}");
+    }
+
+    #[test]
+    fn of_equally_accurate_branches_the_likelier_is_first() {
+        let scores = Matrix::from_fn(20, 4, |_, column| [1.0, 0.0, 2.0, 0.0][column]);
+        assert_eq!(fit(&scores, KnownClasses::One(vec![0; 20]), 2, None).0, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn before_anything_is_fitted_all_branches_count_the_same() {
+        let scores = Matrix::from_rows(&[[1.0, 3.0, 9.0, 0.0], [0.0, 1.0, 2.0, 5.0]]);
+        let combined = |weights: &[f32]| {
+            let mut answer = Matrix::default();
+            combine(&scores, weights, LabelKind::One, &mut answer);
+            answer
+        };
+        assert_eq!(combined(&[0.0, 0.0]), combined(&[0.5, 0.5]));
+    }
+
+    #[test]
+    fn classes_of_several_have_to_be_told_better_by_more_than_a_standard_error() {
+        // Both branches are right about every node; the second is more certain about the first nodes, and less about all others.
+        let judged = |more_certain: usize| {
+            let branch = |node: usize| if node < more_certain { 1.25 } else { 0.75 };
+            let scores = Matrix::from_fn(400, 2, |node, column| if column == 0 { 1.0 } else { branch(node) });
+            let sets = (0..400).map(|_| [0u32]).collect();
+            let nodes = Nodes::new(&scores, KnownClasses::Several(sets), 2);
+            let (first, second) = (nodes.judge(&[1.0, 0.0]), nodes.judge(&[0.0, 1.0]));
+            assert!(second.is_better_than(&first));
+            nodes.is_clearly_better(&second, &first)
+        };
+        // The mean loss is lower by 0.0013, and then by 0.017; a standard error is 0.0034.
+        assert!(!judged(222) && judged(270));
+    }
+
+    #[test]
+    fn of_several_classes_weights_minimise_the_mean_loss_of_a_class() {
+        // One branch that is right about three of four classes of every node: ln 3 would be its log-odds, and 2 ln 3 is twice that.
+        let scores = Matrix::from_fn(40, 4, |_, _| 2.0 * 3f32.ln());
+        let sets = (0..40).map(|_| [0u32, 1, 2]).collect();
+        let [weight] = Nodes::new(&scores, KnownClasses::Several(sets), 1).minimise(&[0], 0)[..] else { panic!("one") };
+        // Half is best for the likelihood, and the pull adds a twentieth.
+        assert!((weight - 0.55).abs() < 0.01, "{weight}");
+    }
+
+    #[test]
+    fn of_many_nodes_some_are_fitted_with_scores_and_classes_of_their_own() {
+        let labels: Vec<u32> = (0..3 * MOST_NODES as u32).map(|node| node / 3 % 2).collect();
+        let scores =
+            Matrix::from_fn(labels.len(), 2, |node, column| f32::from(u8::from(labels[node] == column as u32)));
+        let nodes = Nodes::new(&scores, KnownClasses::One(labels), 1);
+        assert_eq!((nodes.count, nodes.judge(&[1.0]).right), (MOST_NODES, MOST_NODES));
+        // Where every class of a node is a decision, fewer nodes are enough.
+        let sets = (0..2_000).map(|_| [0u32]).collect();
+        let nodes = Nodes::new(&Matrix::zeros(2_000, 100), KnownClasses::Several(sets), 1);
+        assert_eq!(nodes.count * nodes.classes, MOST_DECISIONS);
+    }
 }

@@ -222,4 +222,33 @@ mod tests {
         assert!((loss - 2f64.ln()).abs() < 1e-6, "{loss}");
         assert!(weights.get("pairs/score/bias").unwrap().gradient.data()[0].abs() < 1e-7);
     }
+
+    #[test]
+    fn new_negatives_take_the_place_of_those_before() {
+        let mut weights = Weights::new(Seeds::new(2));
+        let mut head = head(&mut weights, 0);
+        let loss = |head: &mut PairHead, weights: &mut Weights| {
+            head.loss(&Matrix::zeros(5, 0), weights, &PASS, &mut Matrix::default())
+        };
+        let before = loss(&mut head, &mut weights);
+        head.set_negatives(5, &NEGATIVE);
+        assert_eq!(head.pairs.len(), POSITIVE.len() + NEGATIVE.len());
+        assert_eq!(loss(&mut head, &mut weights), before);
+    }
+
+    #[test]
+    fn no_more_than_a_fifth_of_what_is_known_of_pairs_is_dropped() {
+        let loss = |dropout: f32| {
+            let mut weights = Weights::new(Seeds::new(2));
+            let scoring = Scoring { decoder: Decoder::Proximity, hidden: 6, dropout };
+            let mut head = PairHead::record(scoring, &mut WeightAccess::Declare(&mut weights), 0, 3);
+            head.set_positives(&POSITIVE);
+            head.set_negatives(5, &NEGATIVE);
+            *head.scalars_mut().unwrap() = Matrix::ones(5, 3);
+            let pass = Pass { training: true, seeds: Seeds::new(1), graph: 0, draw: 1 };
+            head.loss(&Matrix::zeros(5, 0), &mut weights, &pass, &mut Matrix::default())
+        };
+        assert_eq!(loss(0.8), loss(0.2));
+        assert_ne!(loss(0.1), loss(0.2));
+    }
 }

@@ -237,8 +237,11 @@ fn similarities(view: &View, features: &Matrix, pairs: &[[u32; 2]]) -> Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Features, generate};
+    use crate::dataset::{Dataset, Features, generate};
     use crate::graph::order_by;
+    use crate::linalg::SparseMatrix;
+    use crate::model::Dimensions;
+    use crate::train::Config;
 
     const ALL: [PairSource; 5] = [
         PairSource::Walks,
@@ -299,5 +302,125 @@ mod tests {
         let near = |a: &Matrix, b: &Matrix| a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 0.2);
         assert!(near(&known(&edges, &here), &known(&with, &here)));
         assert!(!near(&known(&edges, &there), &known(&with, &there)));
+    }
+
+    /// The walks of length two and all else that is known of a pair, in a graph of four nodes without features.
+    fn known_of(edges: &[[u32; 2]], source: PairSource, pair: [u32; 2]) -> Vec<f32> {
+        let view = View::new(Graph::from_edges(4, edges).unwrap().0, Features::Constant(4)).unwrap();
+        let (proximities, signal) = (Proximities::Exact, Signal::Gaussian);
+        let settings = PairSettings { proximities, longest_walk: 2, signal, signal_dim: 8 };
+        pair_scalars(&[source], &settings, &view, None, Seeds::new(1), &[pair]).data().to_vec()
+    }
+
+    fn assert_near(found: &[f32], expected: &[f32]) {
+        let near = found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5);
+        assert!(near, "{found:?}, expected {expected:?}");
+    }
+
+    #[test]
+    fn walks_are_told_as_a_count_against_chance_and_against_walks_back() {
+        // Two leaves of a star of three: (M^2)_12 = (M^2)_11 = 1/3; six ends of edges, and degrees of one.
+        let found = known_of(&[[0, 1], [0, 2], [0, 3]], PairSource::Walks, [1, 2]);
+        assert_near(&found, &[(1f32 / 3.0 + 1e-4).ln(), (6f32 / 3.0 + 1e-2).ln(), 1.0]);
+    }
+
+    #[test]
+    fn degrees_and_shared_neighbours_are_those_of_the_graph() {
+        // A triangle with a tail: nodes 0 and 3 have degrees 2 and 1, and share node 2 with degree 3.
+        let edges = [[0, 1], [0, 2], [1, 2], [2, 3]];
+        let [one, two, three] = [2f32, 3.0, 4.0].map(f32::ln);
+        let (of_0, of_3) = ((two + three) / 2.0, three);
+        let expected = [two + one, two - one, one, two * one, of_0 + of_3, of_3 - of_0, of_0];
+        assert_near(&known_of(&edges, PairSource::Degrees, [0, 3]), &expected);
+        let expected = [1f32, 1.0 / 3f32.ln(), 10.0 / 3.0].map(f32::ln_1p);
+        assert_near(&known_of(&edges, PairSource::SharedNeighbours, [0, 3]), &expected);
+    }
+
+    #[test]
+    fn similarities_are_cosines() {
+        // Two pairs of nodes: what is compared are the rows themselves, and means of rows.
+        let view = View::new(Graph::from_edges(4, &[[0, 1], [2, 3]]).unwrap().0, Features::Constant(4)).unwrap();
+        let rows = Matrix::from_rows(&[[2.0, 0.0], [2.0, 0.0], [0.5, 0.5], [0.5, 0.5]]);
+        let found = similarities(&view, &rows, &[[0, 2], [0, 1]]);
+        assert_near(found.row(0), &[0.5f32.sqrt(); 5]);
+        assert_near(found.row(1), &[1.0; 5]);
+    }
+
+    #[test]
+    fn estimates_in_different_graphs_are_drawn_independently() {
+        let graph = generate::communities(4, 8, 0.2, 3).graph;
+        let estimated = |number: u64| {
+            let view = View::new(graph.clone(), Features::Constant(32)).unwrap().numbered(number);
+            let proximities = Proximities::Estimated;
+            let settings = PairSettings { proximities, longest_walk: 4, signal: Signal::Gaussian, signal_dim: 8 };
+            pair_scalars(&[PairSource::Walks], &settings, &view, None, Seeds::new(1), &[[0, 1], [0, 9]])
+        };
+        assert_eq!(estimated(1), estimated(1));
+        assert_ne!(estimated(1), estimated(0));
+    }
+
+    #[test]
+    fn rare_words_count_more_and_rows_have_unit_length() {
+        let words = SparseMatrix::from_rows(&[vec![(0, 2.0), (1, 2.0)], vec![(0, 5.0)], vec![]], 2);
+        let found = projected(&Features::Sparse(words.into()), &[1.0, 3.0], &Matrix::identity(2));
+        assert_near(found.data(), &[0.1f32.sqrt(), 0.9f32.sqrt(), 1.0, 0.0, 0.0, 0.0]);
+    }
+
+    fn model_of(dataset: &Dataset) -> Model {
+        let config = Config { model: "smp-proximity".into(), ..Config::default() }.resolve(dataset).unwrap();
+        let dimensions = Dimensions::of(dataset);
+        Model::build(config.architecture(dimensions).unwrap(), config.shape(dimensions), Seeds::new(1)).unwrap()
+    }
+
+    #[test]
+    fn of_many_words_those_are_compared_that_tell_most_by_tf_idf() {
+        // Word 0 is in every node; of the others each is in one node.
+        let row = |node: u32| vec![(0, 3.0), (node + 1, 1.0)];
+        let words = SparseMatrix::from_rows(&(0..300).map(row).collect::<Vec<_>>(), 301);
+        let path: Vec<[u32; 2]> = (1..300).map(|node| [node - 1, node]).collect();
+        let mut dataset = Dataset::from_graph("words", Graph::from_edges(300, &path).unwrap().0);
+        let mut model = {
+            dataset.samples[0].features = Features::Sparse(words.clone().into());
+            model_of(&dataset)
+        };
+        model.learn_projection(&dataset.samples[0].features);
+        let learnt = |name: &str| model.weights.get(name).unwrap().value.clone();
+        assert_eq!(learnt(RARITY).data(), words.inverse_document_frequencies());
+        assert!(learnt(RARITY).data()[1] > 5.0 * learnt(RARITY).data()[0]);
+        let expected = truncated_svd(Rows::Sparse(&words.tf_idf()), PROJECTED, Seeds::new(1)).right;
+        assert!(learnt(PROJECTION) == expected);
+    }
+
+    #[test]
+    fn both_kinds_of_training_pairs_together_have_mean_zero_and_deviation_one() {
+        let mut model = model_of(&Dataset::built_in("communities").unwrap());
+        let width = model.num_pair_scalars();
+        // Far from zero, with more negatives than positives; every other number is the same in all pairs.
+        let numbers = |rows: usize, first: f32| {
+            Matrix::from_fn(rows, width, |row, column| match column % 2 {
+                0 => 0.1 * (1 + column) as f32,
+                _ => first + column as f32 + (row % 2) as f32,
+            })
+        };
+        let (mut positive, mut negative) = (numbers(6, 20.0), numbers(42, 22.0));
+        model.learn_scales(&[&positive], &[&negative]);
+        model.standardize(&mut positive);
+        model.standardize(&mut negative);
+        let mean = |column: usize, power: i32| -> f64 {
+            let of = |matrix: &Matrix| {
+                let values = (0..matrix.rows()).map(|row| f64::from(matrix.row(row)[column]).powi(power));
+                values.sum::<f64>() / matrix.rows() as f64
+            };
+            (of(&positive) + of(&negative)) / 2.0
+        };
+        for column in (1..width).step_by(2) {
+            assert!(mean(column, 1).abs() < 1e-4 && (mean(column, 2) - 1.0).abs() < 1e-4, "{column}");
+        }
+        // One outlier must not decide about a pair, and a number that was always the same says nothing.
+        let mut outliers = Matrix::from_fn(2, width, |row, _| if row == 0 { 1e6 } else { -1e6 });
+        model.standardize(&mut outliers);
+        for (column, (&high, &low)) in outliers.row(0).iter().zip(outliers.row(1)).enumerate() {
+            assert_eq!([high, low], if column % 2 == 1 { [5.0, -5.0] } else { [0.0, 0.0] }, "{column}");
+        }
     }
 }

@@ -33,3 +33,19 @@ impl<const L: usize> GatheredRows<'_, L> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_wanted_that_any_list_names() {
+        let mut gathered = GatheredRows::new([&[1, 9], &[4]], 1);
+        let wanted = [0..1, 1..2, 2..4, 4..5, 2..5, 5..9, 5..10, 10..99].map(|rows| gathered.wants(rows));
+        assert_eq!(wanted, [false, true, false, true, true, false, true, false]);
+        for first in [0, 5] {
+            gathered.take(first, &Matrix::from_fn(5, 1, |row, _| (first + row) as f32));
+        }
+        assert_eq!(gathered.rows.each_ref().map(|rows| rows.data().to_vec()), [vec![1.0, 9.0], vec![4.0]]);
+    }
+}

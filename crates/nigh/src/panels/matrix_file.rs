@@ -90,4 +90,17 @@ mod tests {
         std::fs::write(&path, b"1,2\n").unwrap();
         assert!(MatrixFile::open(&path).is_err());
     }
+
+    #[test]
+    fn a_file_with_fewer_rows_than_it_says_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("matrix");
+        let mut writer = SectionWriter::create(&path).unwrap();
+        writer.section("shape").unwrap();
+        writer.write(&[3usize, 2]).unwrap();
+        writer.section("rows").unwrap();
+        writer.write(&[1f32; 5]).unwrap();
+        writer.finish().unwrap();
+        assert!(MatrixFile::open(&path).unwrap_err().to_string().contains("holds no matrix"));
+    }
 }

@@ -498,4 +498,40 @@ mod tests {
         let expected = propagation.operator.propagate(Matrix::ones(3_001, 1), 2);
         assert_eq!(in_panels(&propagation, 16, true, folder.path()), expected);
     }
+
+    #[test]
+    fn an_overflow_among_the_first_rows_is_not_forgotten_behind_them() {
+        let folder = tempfile::tempdir().unwrap();
+        // A hub and its leaves, whose sums overflow, and so many nodes without an edge that edges are read in several stretches.
+        let star: Vec<[u32; 2]> = (1..3_001).map(|leaf| [0, leaf]).collect();
+        let graph = Graph::from_edges(40_000, &star).unwrap().0;
+        assert!(graph.row_stretches(1 << 16).count() > 1);
+        let mut propagation = propagation(graph.clone().into(), 256, 4, Storage::Half);
+        propagation.operator = Operator::adjacency(graph.into());
+        let path = folder.path().join("x.npy");
+        assert!(!propagation.write_columns(0..256, &path).unwrap() && !path.exists());
+    }
+
+    #[test]
+    fn rows_in_a_file_are_in_single_precision_where_halves_overflow() {
+        let folder = tempfile::tempdir().unwrap();
+        let star: Vec<[u32; 2]> = (1..3_001).map(|leaf| [0, leaf]).collect();
+        let graph = Graph::from_edges(3_001, &star).unwrap().0;
+        let mut propagation = propagation(graph.clone().into(), 32, 4, Storage::Half);
+        propagation.operator = Operator::adjacency(graph.into());
+        let plan = PanelPlan { width: 16, releases: false, folder: folder.path().into(), progress: Default::default() };
+        let mut rows = Matrix::default();
+        propagation.in_file(&plan).unwrap().read(0..3_001, &mut rows).unwrap();
+        assert!(rows == whole(&propagation));
+    }
+
+    #[test]
+    fn an_entry_without_a_half_leaves_no_columns() {
+        let folder = tempfile::tempdir().unwrap();
+        let x = Matrix::from_fn(3_001, 16, |row, _| if row == 7 { f32::INFINITY } else { 1.0 });
+        let source = PanelSource::Dense(x.into());
+        let propagation = Propagation { source, ..propagation(weighted().into(), 16, 1, Storage::Half) };
+        let path = folder.path().join("x.npy");
+        assert!(!propagation.write_columns(0..16, &path).unwrap() && !path.exists());
+    }
 }

@@ -101,3 +101,17 @@ impl PanelSource {
         scale.is_finite().then_some(scale)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_of_many_rows_is_that_of_the_largest_wherever_it_is() {
+        for place in [0, 69_999] {
+            let x = Matrix::from_fn(70_000, 1, |row, _| if row == place { 1_000.0 } else { 1.0 });
+            let expected = scale_of(x.data());
+            assert_eq!(PanelSource::Dense(x.into()).scale(None, 0..70_000), expected);
+        }
+    }
+}

@@ -112,4 +112,33 @@ mod tests {
         assert_eq!(Folds::of(6_000_000, most), Folds { size: most, count: 1 });
         assert_eq!(Folds::of(6_000_000, usize::MAX), Folds { size: 600_000, count: 10 });
     }
+
+    #[test]
+    fn folds_keep_what_is_known_of_their_graph_and_graphs_have_folds_of_their_own() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let split = Config::default().resolve(&dataset).unwrap().split();
+        let Split::Pairs(mut parts) = split.split(&dataset, Seeds::new(1)).unwrap() else { panic!("pairs of nodes") };
+        let part = parts.train.remove(0);
+        let addresses: Vec<u32> = (0..part.view.addresses.len() as u32).rev().collect();
+        let view = View::clone(&part.view).numbered(3).with_addresses(addresses.clone());
+        let moved = Part { view: Arc::new(view), ..part.clone() };
+        let folds = mask(&[part, moved], Masking::Folds, usize::MAX, Seeds::new(1), 1).unwrap();
+        let (own, others) = folds.split_at(FOLDS);
+        assert_ne!(own[0].question.positive, others[0].question.positive);
+        for fold in others {
+            assert_eq!((fold.view.graph, &fold.view.addresses[..]), (3, &addresses[..]));
+        }
+    }
+
+    #[test]
+    fn no_more_pairs_are_hidden_in_an_epoch_than_are_asked_for() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let split = Config::default().resolve(&dataset).unwrap().split();
+        let Split::Pairs(parts) = split.split(&dataset, Seeds::new(1)).unwrap() else { panic!("pairs of nodes") };
+        for (most, count) in [(300, 1), (1_000, 3)] {
+            let folds = mask(&parts.train, Masking::Folds, most, Seeds::new(1), 1).unwrap();
+            let asked: usize = folds.iter().map(|fold| fold.question.positive.len()).sum();
+            assert!(folds.len() == count && asked <= most, "{} folds, {asked} pairs", folds.len());
+        }
+    }
 }

@@ -492,4 +492,56 @@ mod tests {
         all.sort_unstable();
         assert_eq!(all, (0..10).collect::<Vec<_>>());
     }
+
+    #[test]
+    fn the_fingerprint_of_a_split_is_of_all_that_is_asked_and_seen() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let settings = Config::default().resolve(&dataset).unwrap().split();
+        let Split::Pairs(parts) = settings.split(&dataset, Seeds::new(1)).unwrap() else { panic!("pairs") };
+        let changed = |change: &dyn Fn(&mut PairParts)| {
+            let mut parts = parts.clone();
+            change(&mut parts);
+            Split::Pairs(parts).digest()
+        };
+        let same = changed(&|_| ());
+        assert_eq!(same, changed(&|_| ()));
+        let view = &parts.train[0].view;
+        let seen = |graph: Graph, features: Features| Arc::new(View::new(graph, features).unwrap());
+        let fewer = seen(view.graph().without_edges(&parts.train[0].question.positive[..1]), view.features.clone());
+        let featured = seen(view.graph().clone(), Features::from_matrix(Matrix::ones(400, 2)));
+        let test = |parts: &mut PairParts, pairs: fn(&mut EvaluationPairs) -> &mut Vec<[u32; 2]>| {
+            pairs(&mut parts.test.as_mut().unwrap()[0].question).swap(0, 1);
+        };
+        let see = |parts: &mut PairParts, view: &Arc<View>| {
+            (parts.train[0].view, parts.valid[0].view) = (view.clone(), view.clone());
+            parts.test.as_mut().unwrap()[0].view = view.clone();
+        };
+        let changes: [&dyn Fn(&mut PairParts); 7] = [
+            &|parts| parts.train[0].question.positive.swap(0, 1),
+            &|parts| parts.valid[0].question.positive.swap(0, 1),
+            &|parts| parts.valid[0].question.negative.swap(0, 1),
+            &|parts| test(parts, |pairs| &mut pairs.positive),
+            &|parts| test(parts, |pairs| &mut pairs.negative),
+            &|parts| see(parts, &fewer),
+            &|parts| see(parts, &featured),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            assert_ne!(changed(change), same, "change {number}");
+        }
+        let nodes = |labels: Vec<u32>| {
+            let part = Part { view: view.clone(), question: LabelledNodes { nodes: vec![4, 7], labels } };
+            Split::Nodes(NodeParts { train: vec![part.clone()], valid: vec![part], test: None }).digest()
+        };
+        assert_ne!(nodes(vec![0, 1]), nodes(vec![0, 2]));
+    }
+
+    #[test]
+    fn negatives_that_belong_to_one_positive_are_not_listed() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let settings = Config::default().resolve(&dataset).unwrap().split();
+        let settings = SplitSettings { evaluation_negatives: EvaluationNegatives::Heart, ..settings };
+        let listed = settings.listed(&dataset, Seeds::new(1)).unwrap().fixed;
+        let FixedSplit::Edges { held_out: [valid, test], .. } = listed else { panic!("edges") };
+        assert!(!valid.positive.is_empty() && valid.negative.is_empty() && test.negative.is_empty());
+    }
 }

@@ -153,6 +153,7 @@ mod tests {
     use crate::dataset::{Dataset, GraphStore};
     use crate::task::{Negatives, Split};
     use crate::train::Config;
+    use sha2::Digest;
     use std::collections::HashSet;
 
     fn graph() -> Graph {
@@ -230,5 +231,33 @@ mod tests {
             assert_eq!(found, expected);
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the training graph has no name");
+    }
+
+    #[test]
+    fn no_more_than_a_hundred_thousand_edges_are_held_out_for_each_part() {
+        let settings = Config::default().resolve(&Dataset::built_in("communities").unwrap()).unwrap().split();
+        assert_eq!(num_held_out(1_000_000, &settings).unwrap(), [100_000, 100_000]);
+        assert_eq!(num_held_out(1_000_000_000, &settings).unwrap(), [100_000, 100_000]);
+        assert_eq!(num_held_out(20_000, &settings).unwrap(), [2_000, 2_000]);
+        let settings = SplitSettings { valid_fraction: 0.001, ..settings };
+        assert_eq!(num_held_out(10_000_000, &settings).unwrap(), [10_000, 100_000]);
+    }
+
+    #[test]
+    fn a_graph_without_a_non_edge_is_refused() {
+        let settings = Config::default().resolve(&Dataset::built_in("communities").unwrap()).unwrap().split();
+        let complete = Graph::from_edges(4, &[[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]).unwrap().0;
+        assert!(matches!(held_out_edges(&complete, &settings, Seeds::new(1)), Err(SplitProblem::NoNonEdge)));
+    }
+
+    #[test]
+    fn every_drawn_pair_is_in_the_fingerprint() {
+        let digest = |positive: [u32; 2], negative: [u32; 2]| {
+            let mut hash = Sha256::new();
+            DrawnPairs { per_epoch: 1, positive: vec![positive], negative: vec![negative] }.hash(&mut hash);
+            hash.finalize()
+        };
+        let one = digest([0, 1], [2, 3]);
+        assert!(one == digest([0, 1], [2, 3]) && one != digest([0, 2], [2, 3]) && one != digest([0, 1], [2, 4]));
     }
 }

@@ -7,6 +7,7 @@ use nigh::formats::sections::{SectionWriter, Sections};
 use nigh::panels::{MatrixFile, PanelSource};
 use nigh::plan::{PropagationEstimate, Way};
 use nigh::sampled::{self, PairsFile, RepeatFiles};
+use nigh::task::{EvaluationNegatives, Masking, TestEdges};
 use nigh::{Config, Dataset, Features, Graph, Matrix, Sample, Trained, Training};
 use std::path::{Path, PathBuf};
 
@@ -277,4 +278,38 @@ fn what_can_not_be_drawn_beforehand_is_trained_as_before() {
     assert!(!is_sampled(Config { pairs_per_epoch: 0, ..config("smp-linear") }));
     assert!(!is_sampled(Config { pairs_per_epoch: 1_000_000, ..config("smp-linear") }), "all edges are no sample");
     assert!(!is_sampled(Config { refresh: nigh::Refresh::Resampled.into(), ..config("smp-linear") }));
+    assert!(!is_sampled(Config { mask_training_pairs: Masking::Folds.into(), ..config("smp-linear") }));
+    assert!(!is_sampled(Config { test_edges: TestEdges::TrainingAndValidation, ..config("smp-linear") }));
+    assert!(!is_sampled(Config { evaluation_negatives: EvaluationNegatives::Heart.into(), ..config("smp-linear") }));
+}
+
+#[test]
+fn every_repeat_is_trained_from_its_own_files_over_its_own_graph() {
+    let (dataset, config) = (plain(), Config { epochs: 2.into(), ..config("smp-signal") });
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    steps(&dataset, &config, folder.path(), &[32]);
+    let files = |repeat: usize| RepeatFiles {
+        pairs: path(&format!("pairs-{repeat}.nigh")),
+        columns: vec![path(&format!("{repeat}-0.npy"))],
+        features: vec![],
+    };
+    let problem = |repeats: &[RepeatFiles], nodes: usize| {
+        sampled::train(repeats, std::sync::Arc::new(nigh::Ids::Numbers(nodes))).unwrap_err().to_string()
+    };
+    assert!(problem(&[files(0), files(0)], 3_000).contains("is not repeat 1 of the training"));
+    assert!(problem(&[files(1), files(0)], 3_000).contains("is not repeat 0 of the training"));
+    assert!(problem(&[files(0), files(1)], 2_999).contains("node"), "ids of another graph");
+    let [tiny, rows] = ["tiny.nigh", "tiny.npy"].map(path);
+    Dataset::from_graph("tiny", Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap().0).store(&tiny).unwrap();
+    let pairs = PairsFile::open(&path("pairs-0.nigh")).unwrap();
+    let refused = pairs.propagations(&tiny, None).unwrap_err().to_string();
+    assert!(refused.contains("has 3 nodes; the data have 3000"), "{refused}");
+    let source = PanelSource::Dense(Matrix::ones(2_999, 32).into());
+    let operator = nigh::Operator::symmetric(Graph::from_edges(2_999, &[[0, 1]]).unwrap().0.into());
+    let storage = nigh::Storage::Single;
+    let fewer = nigh::panels::Propagation { operator, hops: 1, storage, source, addresses: None };
+    assert!(fewer.write_columns(0..32, &rows).unwrap());
+    let found = problem(&[RepeatFiles { columns: vec![rows], ..files(0) }, files(1)], 3_000);
+    assert!(found.contains("has 2999 rows; expected one for each of 3000 nodes"), "{found}");
 }

@@ -2,9 +2,10 @@
 
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::{GraphStore, InputFiles};
+use nigh::formats::sections::{SectionWriter, Sections};
 use nigh::panels::{PanelPlan, PanelSource, Propagation};
-use nigh::shards::Task;
-use nigh::{Dataset, Memory, Operator, Purpose, Seeds, Signal, SignalScale, Storage};
+use nigh::shards::{GraphCounts, HopSettings, Task};
+use nigh::{Config, Dataset, Memory, Operator, Purpose, Seeds, Signal, SignalScale, Storage, Training};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,11 @@ const WIDTHS: [usize; 2] = [16, 4];
 /// Does a task that has to succeed.
 fn run(task: Value, inputs: &[PathBuf], outputs: &[PathBuf]) -> Value {
     serde_json::from_value::<Task>(task).unwrap().run(inputs, outputs).unwrap()
+}
+
+/// Why a task does not succeed.
+fn problem(task: Value, inputs: &[PathBuf], outputs: &[PathBuf]) -> String {
+    serde_json::from_value::<Task>(task).unwrap().run(inputs, outputs).unwrap_err().to_string()
 }
 
 /// Lines of edges, with self loops, repetitions in both directions and holes in the ids.
@@ -34,6 +40,8 @@ fn lines(named: bool, weighted: bool) -> Vec<String> {
 /// A graph in blocks of rows: the counts that hops need, the blocks and their rows.
 struct Blocks {
     counts: Value,
+    /// Self loops, repetitions and edges in both directions, as all tasks together count them.
+    cleaned: [u64; 3],
     files: Vec<PathBuf>,
     rows: Vec<[usize; 2]>,
 }
@@ -75,15 +83,21 @@ fn blocks(folder: &Path, lines: &[String], weighted: bool) -> Blocks {
         entries.iter_mut().zip(outs).for_each(|(entries, out)| entries.push(out));
     }
     let built = files("block", rows.len());
-    let mut num_entries = 0;
+    let count = |facts: &Value, what: &str| facts[what].as_u64().unwrap_or(0);
+    let all = |facts: &Value| ["self_loops", "duplicates", "both_ways"].map(|what| count(facts, what));
+    let (mut num_entries, mut cleaned) = (0, [0; 3]);
+    for of_part in read.iter().map(all) {
+        cleaned.iter_mut().zip(of_part).for_each(|(sum, count)| *sum += count);
+    }
     for ((out, rows), entries) in built.iter().zip(&rows).zip(&entries) {
         let task =
             json!({ "do": "build-block", "rows": rows, "num_nodes": num_nodes, "weighted": weighted, "bases": bases });
         let facts = run(task, &[&ids[..], entries].concat(), std::slice::from_ref(out));
         num_entries += facts["entries"].as_u64().unwrap();
+        cleaned.iter_mut().zip(all(&facts)).for_each(|(sum, count)| *sum += count);
     }
     let counts = json!({ "num_nodes": num_nodes, "num_edges": num_entries / 2, "weighted": weighted });
-    Blocks { counts, files: built, rows }
+    Blocks { counts, cleaned, files: built, rows }
 }
 
 fn matrix() -> Value {
@@ -312,9 +326,6 @@ fn features_are_propagated_in_the_order_of_nodes() {
 fn wrong_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let built = blocks(folder.path(), &lines(false, false), false);
-    let problem = |task: Value, inputs: &[PathBuf], outputs: &[PathBuf]| {
-        serde_json::from_value::<Task>(task).unwrap().run(inputs, outputs).unwrap_err().to_string()
-    };
     let out = folder.path().join("out");
     let turned: Vec<PathBuf> = built.files.iter().rev().cloned().collect();
     let found = problem(json!({ "do": "join-blocks" }), &turned, std::slice::from_ref(&out));
@@ -331,4 +342,252 @@ fn wrong_files_are_named() {
     let found = problem(json!({ "do": "join-blocks" }), &built.files, &[]);
     assert!(found.contains("so many are not read and written"), "{found}");
     assert!(!out.exists());
+}
+
+#[test]
+fn what_was_cleaned_is_counted_once_however_rows_are_divided() {
+    for named in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let built = blocks(folder.path(), &lines(named, false), false);
+        let num_edges = built.counts["num_edges"].as_u64().unwrap();
+        let [turned, loops] = [num_edges.div_ceil(7), num_edges.div_ceil(31)];
+        assert_eq!(built.cleaned[..2], [loops, turned]);
+        // Edges between names go on as they are listed; those between integers are cleaned as they are read, part by part.
+        assert!(!named || built.cleaned[2] == turned, "{:?}, expected {turned}", built.cleaned);
+    }
+}
+
+/// The same file with other numbers in one of its sections, and checksums that are right.
+fn with_section(path: &Path, changed: &str, numbers: &[u32], out: &Path) {
+    let sections = Sections::open(path).unwrap();
+    let mut writer = SectionWriter::create(out).unwrap();
+    for name in ["rows", "neighbours", "offsets", "scales", "ids"] {
+        let Some(own) = sections.get::<u32>(name).unwrap() else { continue };
+        writer.section(name).unwrap();
+        writer.write(if name == changed { numbers } else { &own }).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_block_that_contradicts_itself_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let built = blocks(folder.path(), &lines(false, false), false);
+    let path = |name: &str| folder.path().join(name);
+    let sections = Sections::open(&built.files[0]).unwrap();
+    let section = |name: &str| sections.get::<u32>(name).unwrap().unwrap().to_vec();
+    let refused = |name: &str, numbers: &[u32]| {
+        with_section(&built.files[0], name, numbers, &path("damaged"));
+        let blocks = [&[path("damaged")], &built.files[1..]].concat();
+        let found = problem(json!({ "do": "join-blocks" }), &blocks, &[path("out")]);
+        assert!(found.contains("is no block of rows 0 to 200"), "{name}: {found}");
+    };
+    let mut neighbours = section("neighbours");
+    neighbours[3] = built.counts["num_nodes"].as_u64().unwrap() as u32;
+    refused("neighbours", &neighbours);
+    // Offsets are pairs of words, the lower first.
+    let mut offsets = section("offsets");
+    offsets.swap(4, 6);
+    assert!(offsets[4] > offsets[6]);
+    refused("offsets", &offsets);
+    refused("scales", &section("scales")[1..]);
+}
+
+#[test]
+fn blocks_and_rows_of_another_graph_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let built = blocks(folder.path(), &lines(false, false), false);
+    let path = |name: &str| folder.path().join(name);
+    let chain: Vec<[u32; 2]> = (1..300).map(|node| [node - 1, node]).collect();
+    let chain = nigh::Graph::from_edges(300, &chain).unwrap().0;
+    Dataset::from_graph("chain", chain).store(&path("chain.nigh")).unwrap();
+    run(json!({ "do": "cut-block", "rows": [200, 300] }), &[path("chain.nigh")], &[path("other")]);
+    let mixed = [built.files[0].clone(), path("other")];
+    let found = problem(json!({ "do": "join-blocks" }), &mixed, &[path("out")]);
+    assert!(found.contains("other: does not start at row 200"), "{found}");
+    let found = problem(json!({ "do": "cut-block", "rows": [200, 301] }), &[path("chain.nigh")], &[path("out")]);
+    assert!(found.contains("has 300 nodes, not rows 200..301"), "{found}");
+    // A graph file whose last byte is another.
+    run(json!({ "do": "join-blocks" }), &built.files, &[path("joined.nigh")]);
+    let mut bytes = std::fs::read(path("joined.nigh")).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(path("spoilt.nigh"), bytes).unwrap();
+    assert!(problem(json!({ "do": "check-graph" }), &[path("spoilt.nigh")], &[]).contains("is damaged"));
+}
+
+#[test]
+fn entries_of_other_rows_and_ids_of_other_parts_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let built = blocks(folder.path(), &lines(false, false), false);
+    let path = |name: &str| folder.path().join(name);
+    let refused = |entries: &str| {
+        let num_nodes = &built.counts["num_nodes"];
+        let task =
+            json!({ "do": "build-block", "rows": [0, 200], "num_nodes": num_nodes, "weighted": false, "bases": [] });
+        problem(task, &[path(entries)], &[path("out")])
+    };
+    let found = refused("entries-0-1");
+    assert!(found.contains("has an entry of row") && found.contains("not of 0..200"), "{found}");
+    let bytes = std::fs::read(path("entries-0-0")).unwrap();
+    std::fs::write(path("cut"), &bytes[..bytes.len() - 4]).unwrap();
+    std::fs::write(path("longer"), [&bytes[..], &[0; 4]].concat()).unwrap();
+    for name in ["cut", "longer"] {
+        assert!(refused(name).contains("which is not what its counts say"), "{name}");
+    }
+
+    // Ids of another part, in two ranges: the one is named that would have the first that is missing.
+    std::fs::write(path("few.csv"), "0,700\n0,705\n").unwrap();
+    run(json!({ "do": "read-edges" }), &[path("few.csv")], &[path("few-part")]);
+    for (name, from, to) in [("few-0", json!(null), json!(700)), ("few-1", json!(700), json!(null))] {
+        let task = json!({ "do": "merge-ids", "kind": "integers", "from": from, "to": to });
+        run(task, &[path("few-part")], &[path(name)]);
+    }
+    std::fs::write(path("more.csv"), "0,705\n-5,700\n").unwrap();
+    run(json!({ "do": "read-edges" }), &[path("more.csv")], &[path("more-part")]);
+    let task = json!({ "do": "route-edges", "kind": "integers", "bases": [0, 1], "block_rows": 10 });
+    let found = problem(task, &[path("more-part"), path("few-0"), path("few-1")], &[path("out")]);
+    assert!(found.contains("few-0: lacks the id `-5`"), "{found}");
+}
+
+#[test]
+fn ids_have_one_order_and_one_spelling() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let read = |name: &str, lines: &str| {
+        std::fs::write(path(&format!("{name}.csv")), lines).unwrap();
+        run(json!({ "do": "read-edges" }), &[path(&format!("{name}.csv"))], &[path(name)]);
+        path(name)
+    };
+    let merge = json!({ "do": "merge-ids", "kind": "names", "from": null, "to": null });
+    let twice = [read("fractions", "x,7.0\n"), read("whole", "7,8\n")];
+    let found = problem(merge.clone(), &twice, &[path("merged")]);
+    assert!(found.contains("`7` is an id beside names as well"), "{found}");
+
+    // Integers of one part beside names of another are in the order of texts: 10 before 9.
+    let parts = [read("integers", "9,10\n10,100\n"), read("names", "a,b\n")];
+    run(merge, &parts, &[path("merged")]);
+    let route = json!({ "do": "route-edges", "kind": "names", "bases": [0], "block_rows": 5 });
+    let entries = ["integers-entries", "names-entries"].map(path);
+    for (part, entries) in parts.iter().zip(&entries) {
+        run(route.clone(), &[part.clone(), path("merged")], std::slice::from_ref(entries));
+    }
+    let build = json!({ "do": "build-block", "rows": [0, 5], "num_nodes": 5, "weighted": false, "bases": [0] });
+    run(build, &[&[path("merged")], &entries[..]].concat(), &[path("block")]);
+    run(json!({ "do": "join-blocks" }), &[path("block")], &[path("joined.nigh")]);
+    let store = GraphStore::open(&path("joined.nigh")).unwrap();
+    assert_eq!(store.ids().unwrap().iter().collect::<Vec<_>>(), ["10", "100", "9", "a", "b"]);
+    assert_eq!(store.graph().edges().collect::<Vec<_>>(), [[0, 1], [0, 2], [3, 4]]);
+
+    // A file that lists its nodes in an order of its own can't be one part of several.
+    std::fs::write(path("own.graphml"), GRAPHML).unwrap();
+    let found = problem(json!({ "do": "read-edges" }), &[path("own.graphml")], &[path("own")]);
+    assert!(found.contains("lists its nodes in an order of its own"), "{found}");
+}
+
+const GRAPHML: &str = r#"<?xml version="1.0"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected">
+<node id="b"/><node id="a"/><node id="c"/><edge source="b" target="a"/><edge source="a" target="c"/>
+</graph></graphml>"#;
+
+#[test]
+fn edges_that_are_all_self_loops_make_no_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("loops.csv"), "1,1\n2,2\n").unwrap();
+    run(json!({ "do": "read-edges" }), &[path("loops.csv")], &[path("part")]);
+    let merge = json!({ "do": "merge-ids", "kind": "integers", "from": null, "to": null });
+    run(merge, &[path("part")], &[path("ids")]);
+    let route = json!({ "do": "route-edges", "kind": "integers", "bases": [0], "block_rows": 2 });
+    run(route, &[path("part"), path("ids")], &[path("entries")]);
+    let build = json!({ "do": "build-block", "rows": [0, 2], "num_nodes": 2, "weighted": false, "bases": [0] });
+    run(build, &[path("ids"), path("entries")], &[path("block")]);
+    let found = problem(json!({ "do": "join-blocks" }), &[path("block")], &[path("none.nigh")]);
+    assert!(found.contains("no edge between two different nodes"), "{found}");
+}
+
+#[test]
+fn hops_from_files_of_other_blocks_are_refused_and_halves_that_overflow_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let built = blocks(folder.path(), &lines(false, true), true);
+    let path = |name: String| folder.path().join(name);
+    let out = path("hop".to_string());
+    let settings = |storage: &str, scale: Value| json!({ "hops": 2, "storage": storage, "scale": scale });
+    let start = |settings: &Value| -> Vec<PathBuf> {
+        let of_block = |(number, block): (usize, &PathBuf)| {
+            let out = path(format!("start-{number}"));
+            let task = json!({ "do": "start-rows", "source": matrix(), "hops": settings, "columns": [0, 16], "graph": built.counts });
+            run(task, std::slice::from_ref(block), std::slice::from_ref(&out));
+            out
+        };
+        built.files.iter().enumerate().map(of_block).collect()
+    };
+    let hop = |settings: &Value| json!({ "do": "hop-rows", "hops": settings, "width": 16, "last": false, "graph": built.counts });
+    let (single, last) = (settings("float32", json!(null)), built.files.len() - 1);
+    let mut panels = start(&single);
+    // The last block has fewer rows than the first, which stands in its place.
+    let scales = [&built.files[..last], &built.files[..1]].concat();
+    let found = problem(hop(&single), &[&built.files[..1], &panels, &scales].concat(), std::slice::from_ref(&out));
+    assert!(found.contains("scales for"), "{found}");
+    panels[last] = panels[0].clone();
+    let found = problem(hop(&single), &[&built.files[..1], &panels, &built.files].concat(), std::slice::from_ref(&out));
+    assert!(found.contains("are left of"), "{found}");
+
+    let halves = settings("float16", json!(1e9));
+    let panels = start(&halves);
+    let fits = |block: &PathBuf| {
+        let inputs = [std::slice::from_ref(block), &panels].concat();
+        let fits = run(hop(&halves), &inputs, std::slice::from_ref(&out))["fits"] == json!(true);
+        assert_eq!(out.exists(), fits);
+        fits
+    };
+    assert!(!built.files.iter().all(fits), "sums over a hub have no room");
+}
+
+#[test]
+fn names_are_those_of_the_rows_and_of_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let lines = lines(true, false);
+    let built = blocks(folder.path(), &lines, false);
+    run(json!({ "do": "join-blocks" }), &built.files, &[path("joined.nigh")]);
+    let task = json!({ "do": "write-rows", "rows": [0, 200], "skip": 0, "slices": 0 });
+    let found = problem(task, &[built.files[1].clone()], &[path("rows.npy")]);
+    assert!(found.contains("has rows 200..400, not 0..200"), "{found}");
+
+    let config = Config { model: "smp-signal".into(), epochs: 3.into(), repeats: 1, ..Config::default() };
+    let config = Config { refresh: nigh::Refresh::Resampled.into(), ..config };
+    let dataset = Dataset::from_files(&path("joined.nigh"), &InputFiles::default()).unwrap();
+    let trained = Training::new(&dataset, config).unwrap().run().unwrap();
+    std::fs::write(path("model"), trained.to_bytes()).unwrap();
+    // The same graph, with another name for one node, in the same place.
+    std::fs::create_dir(path("other")).unwrap();
+    let renamed = |line: &String| line.replace("n30,", "n30-,").replace(",n30\n", ",n30-\n");
+    let other = blocks(&path("other"), &lines.iter().map(renamed).collect::<Vec<_>>(), false);
+    let unknown = |(block, rows): (&PathBuf, &[usize; 2])| {
+        let task: Task = serde_json::from_value(json!({ "do": "match-model", "rows": rows })).unwrap();
+        task.run(&[path("model"), block.clone()], &[]).err().map(|error| error.to_string())
+    };
+    assert_eq!(built.files.iter().zip(&built.rows).find_map(unknown), None);
+    let found: Vec<String> = other.files.iter().zip(&other.rows).filter_map(unknown).collect();
+    assert!(found.len() == 1 && found[0].contains("is n30-,") && found[0].contains("the same graph"), "{found:?}");
+
+    // What is propagated is of the epoch whose weights were kept.
+    let passing = nigh::shards::message_passing(&trained).unwrap();
+    let signal = trained.propagations(dataset.samples[0].graph.clone(), None).unwrap().signal;
+    let PanelSource::Signal { stream, .. } = signal.source else { panic!("a signal") };
+    assert_eq!(passing["matrix"]["stream"], serde_json::to_value(stream).unwrap());
+}
+
+#[test]
+fn a_worker_takes_two_panels_of_its_columns_and_halves_take_half_of_them() {
+    let counts = GraphCounts { num_nodes: 1_000_000, num_edges: 3_000_000, weighted: false };
+    let memory = |hops: usize, storage: Storage| {
+        let settings = HopSettings { hops, storage, scale: None };
+        counts.memory(&settings, 32, 10_000)
+    };
+    let panel = 4 * 32 * 1_000_000;
+    let [one, two, many] = [1, 2, 5].map(|hops| memory(hops, Storage::Single)[0]);
+    assert_eq!([two - one, many - two], [panel, 0]);
+    assert_eq!(two - memory(2, Storage::Half)[0], panel);
+    assert_eq!(memory(2, Storage::Single)[1] - memory(2, Storage::Half)[1], (panel + panel / 100) / 2);
 }

@@ -356,4 +356,16 @@ mod tests {
         let both = NodeParts { train: [ours.train, theirs.train].concat(), ..ours };
         assert_eq!(votes(&both.test()[0], &both, &BTreeMap::new()), [Some(1)]);
     }
+
+    #[test]
+    fn a_heuristic_is_not_compared_with_itself() {
+        let graph = Arc::new(Graph::from_edges(5, &[[0, 1], [0, 2], [1, 2], [2, 3]]).unwrap().0);
+        let pairs = EvaluationPairs::pooled(vec![[0, 1]], vec![[0, 4]]);
+        let names = |model: &str| -> Vec<String> {
+            let metrics = [Metric::Pairs(PairMetric::Auc)];
+            of_pairs(&[(&graph, &pairs)], &metrics, model).unwrap().into_iter().map(|found| found.name).collect()
+        };
+        assert_eq!(names("gcn").len(), HEURISTICS.len());
+        assert_eq!(names("katz"), ["preferential-attachment", "common-neighbors", "resource-allocation"]);
+    }
 }

@@ -297,11 +297,43 @@ impl Agreement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::{Dataset, Features, Sample};
+    use crate::model::Dimensions;
+    use crate::seeds::Seeds;
+    use crate::task::{Split, Task};
+    use crate::train::Config;
 
     #[test]
     fn of_epochs_of_one_accuracy_that_of_likelier_labels_is_worth_more() {
         let judged = |likelihood| NodeObjective::<LabelledNodes> { likelihood, ..NodeObjective::for_evaluation() };
         assert!(judged(Some(-0.6)).worth(0.8) > judged(Some(-0.7)).worth(0.8));
         assert_eq!(judged(None).worth(0.8), 0.8, "only a gated model has a likelihood to go by");
+    }
+
+    #[test]
+    fn two_passes_that_drop_different_nodes_are_to_agree_the_more_the_longer_it_was_learnt() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let n = dataset.num_nodes();
+        let features = Features::from_matrix(Matrix::from_fn(n, 8, |i, c| ((i * 7 + c * 3) % 5) as f32));
+        let dataset = Dataset { samples: vec![Sample { features, ..dataset.samples[0].clone() }], ..dataset };
+        let config = Config { task: Task::NodeClassification, model: "smp-gated".into(), ..Config::default() };
+        let config = config.resolve(&dataset).unwrap();
+        let (seeds, dimensions) = (Seeds::new(1), Dimensions::of(&dataset));
+        let architecture = config.architecture(dimensions).unwrap();
+        let mut model = Model::build(architecture, config.shape(dimensions), seeds).unwrap();
+        let Split::Nodes(parts) = config.split().split(&dataset, seeds).unwrap() else { panic!("nodes") };
+        let part = &parts.train[0];
+        model.pretrain(&part.view, &mut |_, _| ());
+        let mut branches = TrainedBranches::new(part, &model);
+        let agreement = branches.agreement.as_mut().expect("a branch for features");
+        let mut loss =
+            |epoch: usize| agreement.loss(Step { part: 0, batch: 0, epoch, draw: 1 }, &part.question, &mut model);
+        let (first, later, last) = (loss(1), loss(50), loss(100));
+        assert!(first < later && later < last, "{first} {later} {last}");
+        assert_eq!(loss(900), last);
+        let mut of_one_pass = Matrix::default();
+        let blocks = agreement.first.cols() / model.num_classes();
+        LabelledNodes::agreed(&agreement.first, &agreement.first, blocks, &mut of_one_pass);
+        assert!(of_one_pass != agreement.target);
     }
 }

@@ -397,4 +397,79 @@ mod tests {
         let all = sorted(train[0].question.positive.clone());
         assert_eq!((sorted(first.concat()), sorted(second.concat())), (all.clone(), all));
     }
+
+    fn setting(config: Config) -> (FitSettings, Model, PairParts) {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let config = config.resolve(&dataset).unwrap();
+        let (seeds, dimensions) = (Seeds::new(1), Dimensions::of(&dataset));
+        let architecture = config.architecture(dimensions).unwrap();
+        let model = Model::build(architecture, config.shape(dimensions), seeds).unwrap();
+        let Split::Pairs(parts) = config.split().split(&dataset, seeds).unwrap() else {
+            unreachable!("links are pairs")
+        };
+        (config.fit(), model, parts)
+    }
+
+    #[test]
+    fn an_epoch_of_some_pairs_has_as_many_and_so_many_negatives_for_each() {
+        let config = Config {
+            model: "gcn".into(),
+            pairs_per_epoch: 100,
+            batch_size: 70.into(),
+            negatives_per_positive: 2.into(),
+            ..Config::default()
+        };
+        let (fit, mut model, parts) = setting(config);
+        let part = &parts.train[0];
+        let mut objective = PairObjective::new(&fit, &mut model, &parts.train, &mut |_, _| ()).unwrap();
+        assert_eq!(objective.num_batches(part), 2);
+        let recording = model.record(&part.view);
+        for (batch, size) in [(0, 70), (1, 30)] {
+            objective.choose_batch(Step { part: 0, batch, epoch: 1, draw: 0 }, part, &recording, &model);
+            assert_eq!((objective.batch.len(), objective.negative.len()), (size, 2 * size));
+        }
+        // Without batches they are one, and graphs share them.
+        let fit = FitSettings { batch_size: 0, ..fit };
+        let both = [part.clone(), part.clone()];
+        assert_eq!((batch_size(&fit, &both[..1]), batch_size(&fit, &both)), (100, 50));
+    }
+
+    #[test]
+    fn pairs_of_new_folds_are_known_on_the_scale_of_the_first_and_epochs_have_negatives_of_their_own() {
+        let (fit, mut model, mut parts) = setting(Config { model: "smp-proximity".into(), ..Config::default() });
+        parts.train[0].question.positive.truncate(60);
+        let fit = FitSettings { batch_size: 0, pairs_per_epoch: 0, ..fit };
+        let mut objective = PairObjective::new(&fit, &mut model, &parts.train, &mut |_, _| ()).unwrap();
+        let check = |objective: &mut PairObjective, at: usize, part: &Part<TrainingPairs>, epoch: usize| {
+            let (mut positive, mut negative, mut scalars) = (Vec::new(), Vec::new(), Matrix::default());
+            objective.tables[at].choose(0, 0, epoch, part, &mut positive, &mut negative);
+            objective.tables[at].copy_scalars(&mut scalars);
+            assert_eq!(positive.len(), part.question.positive.len());
+            assert!(scalars == model.pair_scalars(&part.view, &[&positive[..], &negative].concat()));
+            negative
+        };
+        let part = &parts.train[0];
+        assert_ne!(check(&mut objective, 0, part, 1), check(&mut objective, 0, part, 2));
+        let folds = mask(&parts.train, crate::task::Masking::Folds, 20, Seeds::new(1), 1).unwrap();
+        assert_eq!(folds.len(), 3);
+        objective.replace_parts(&folds, &model, 2);
+        for (at, part) in folds.iter().enumerate() {
+            check(&mut objective, at, part, 1);
+        }
+    }
+
+    #[test]
+    fn validation_and_test_are_scored_by_what_is_known_of_their_own_pairs() {
+        let (fit, mut model, parts) = setting(Config { model: "smp-proximity".into(), ..Config::default() });
+        let mut start = || PairObjective::new(&fit, &mut model, &parts.train, &mut |_, _| ()).unwrap();
+        let [mut both, mut alone] = [start(), start()];
+        let figure = |objective: &mut PairObjective, name: PartName| {
+            let part = if name.0 == 0 { &parts.valid[0] } else { &parts.test()[0] };
+            let h = model.represent(&part.view, 0);
+            objective.metrics(&[PairMetric::Auc], name, part, &h, &model, &mut |_, _| ()).unwrap()
+        };
+        let valid = figure(&mut both, (0, 0));
+        let test = figure(&mut both, (1, 0));
+        assert_eq!((figure(&mut alone, (1, 0)), figure(&mut both, (0, 0))), (test, valid));
+    }
 }

@@ -125,6 +125,7 @@ impl PairTable {
 mod tests {
     use super::*;
     use crate::dataset::Dataset;
+    use crate::model::Dimensions;
     use crate::task::Split;
     use crate::train::Config;
 
@@ -172,5 +173,47 @@ mod tests {
         let (first, second) = (order(1), order(2));
         assert_ne!(first, second);
         assert_eq!(order(1), first);
+    }
+
+    #[test]
+    fn an_epoch_of_some_pairs_takes_no_others() {
+        let (mut table, part) = table();
+        table.ask(3);
+        let (mut positive, mut negative) = (Vec::new(), Vec::new());
+        table.choose(0, 0, 2, &part, &mut positive, &mut negative);
+        assert_eq!((&positive[..], &negative[..]), (&part.question.positive[..3], &[[4, 4], [5, 5], [6, 6]][..]));
+        table.choose(2, 1, 1, &part, &mut positive, &mut negative);
+        assert_eq!((positive.len(), negative.len()), (1, 1), "the last batch");
+    }
+
+    #[test]
+    fn no_more_negatives_are_drawn_than_epochs_take_and_memory_allows() {
+        let draws = [PairTable::draws(10, 3), PairTable::draws(MAX_NEGATIVES / 2, 9), PairTable::draws(0, 0)];
+        assert_eq!(draws, [3, 2, 1]);
+        assert_eq!(PairTable::draws(2 * MAX_NEGATIVES, 9), 1);
+    }
+
+    #[test]
+    fn both_kinds_of_pairs_are_standardised_and_other_draws_have_other_negatives() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        let config = Config { model: "smp-proximity".into(), ..Config::default() }.resolve(&dataset).unwrap();
+        let dimensions = Dimensions::of(&dataset);
+        let architecture = config.architecture(dimensions).unwrap();
+        let mut model = Model::build(architecture, config.shape(dimensions), Seeds::new(1)).unwrap();
+        let (_, mut part) = table();
+        part.question.positive = part.view.graph().edges().take(50).collect();
+        let new = |model: &Model, address: [u64; 2]| PairTable::new(model, &part, address, 2, 3);
+        let mut tables = [new(&model, [0, 0])];
+        assert_eq!((tables[0].positive.rows(), tables[0].negative.rows()), (50, 2 * 3 * 50));
+        let raw = model.raw_pair_scalars(&part.view, &tables[0].negatives);
+        assert!(raw == tables[0].negative);
+        PairTable::standardize(&mut tables, &mut model);
+        let [table] = tables;
+        let known = [&part.question.positive, &table.negatives].map(|pairs| model.pair_scalars(&part.view, pairs));
+        assert!(known == [table.positive, table.negative]);
+        assert!(known[1] != raw);
+        for address in [[0, 1], [1, 0]] {
+            assert_ne!(new(&model, address).negatives, table.negatives, "{address:?}");
+        }
     }
 }

@@ -284,3 +284,79 @@ impl Job<'_> {
         prepare(dataset, self.config, &self.build(seed)?, self.reporting, plan, observer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Auto;
+
+    use crate::dataset::generate::{PowerLaw, power_law};
+    use crate::train::Config;
+    use std::collections::BTreeSet;
+
+    /// So many nodes for so few edges that some test pairs have an end without any.
+    fn scattered() -> Dataset {
+        Dataset::from_graph("scattered", power_law(&PowerLaw::new(600, 900), 1).unwrap().graph)
+    }
+
+    fn config() -> Config {
+        Config { model: "smp-linear".into(), pairs_per_epoch: 50, epochs: 3.into(), ..Config::default() }
+    }
+
+    fn held_out(dataset: &Dataset, config: Config) -> (HeldOut, Arc<Graph>) {
+        let config = config.resolve(dataset).unwrap();
+        HeldOut::new(dataset, &config, Beside::Nothing, 1, |graph, hidden| Ok(graph.without_edges(hidden))).unwrap()
+    }
+
+    #[test]
+    fn the_fingerprint_is_of_test_pairs_and_features_as_well() {
+        let digest = |dataset: &Dataset, config: Config| held_out(dataset, config).0.digest;
+        let dataset = scattered();
+        let same = digest(&dataset, config());
+        assert_eq!(same, digest(&dataset, config()));
+        // More negatives in the test: everything else is as it was.
+        let more = Config { test_negative_ratio: Auto::Is(2.0), ..config() };
+        assert_ne!(same, digest(&dataset, more));
+        let features = Features::from_matrix(Matrix::from_fn(600, 3, |row, column| (row * column) as f32));
+        let featured = Dataset { samples: vec![Sample { features, ..dataset.samples[0].clone() }], ..dataset };
+        assert_ne!(same, digest(&featured, config()));
+    }
+
+    #[test]
+    fn ends_of_test_pairs_without_a_visible_edge_are_known_and_their_pairs_are_left_out_of_the_connected_ones() {
+        let dataset = scattered();
+        let (found, visible) = held_out(&dataset, config());
+        let ends: BTreeSet<u32> = ends_of([&found.pairs.test.positive, &found.pairs.test.negative]).collect();
+        let isolated: Vec<u32> = ends.into_iter().filter(|&end| visible.degree(end as usize) == 0).collect();
+        let has_edge = |end: &u32| dataset.samples[0].graph.degree(*end as usize) > 0;
+        assert!(isolated.iter().any(has_edge) && !isolated.iter().all(has_edge), "ends of both kinds of pairs");
+        assert_eq!(found.isolated, isolated);
+
+        let nodes = found.nodes();
+        let rows = |of: &[Vec<u32>; 2]| of.each_ref().map(|nodes| Matrix::zeros(nodes.len(), 4));
+        let signal = rows(&[nodes.train.clone(), nodes.evaluated.clone()]);
+        let addresses: Vec<u32> = (0..600).map(|node| 7_000 - node).collect();
+        let expected = nodes.clone();
+        let counts = found.pairs.test.between(|node| isolated.binary_search(&node).is_err()).unwrap();
+        let prepared = found.prepared(nodes, signal, None, Some(&addresses)).unwrap();
+        let connected = &prepared.connected.unwrap()[0].question;
+        assert_eq!(connected.pairs.positive.len(), counts.pairs.positive.len());
+        assert_eq!((connected.positives, connected.negatives), (counts.positives, counts.negatives));
+        assert!(connected.positives < 1.0 && connected.negatives < 1.0);
+        // Nodes are known as in the data, however few of them have a row.
+        let Split::Pairs(parts) = prepared.split else { panic!("pairs") };
+        for (view, nodes) in [(&parts.train[0].view, expected.train), (&parts.valid[0].view, expected.evaluated)] {
+            let known_as: Vec<u32> = nodes.iter().map(|&node| 7_000 - node).collect();
+            assert_eq!(&view.addresses[..], known_as);
+        }
+    }
+
+    #[test]
+    fn what_is_asked_about_is_counted_with_its_negatives() {
+        let config = Config { valid_negative_ratio: Auto::Is(2.0), test_negative_ratio: Auto::Is(3.0), ..config() };
+        let resolved = config.resolve(&scattered()).unwrap();
+        let found = resolved.sampled_workload(10_000_000);
+        assert_eq!((found.positives, found.negatives_per_positive), (150, 1));
+        assert_eq!(found.evaluated, 100_000 * 3 + 100_000 * 4);
+    }
+}
