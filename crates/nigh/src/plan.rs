@@ -467,7 +467,7 @@ mod tests {
         let workload = Workload {
             num_nodes: n,
             num_edges: 1_000_000,
-            mapped: false,
+            stored: false,
             feature_bytes: 4 * 100 * n,
             feature_columns: 100,
             signal_dim: 64,
@@ -482,9 +482,9 @@ mod tests {
         assert_eq!(bytes(&found.memory, "features"), 4 * 100 * n);
         assert_eq!(bytes(&found.memory, "edges (CSR)"), csr, "a graph in memory stays there");
         assert_eq!(found.disk, [PartSize { part: "panels that wait", bytes: 4 * n * 100 }]);
-        let mapped = Workload { mapped: true, ..workload }.sampled_estimate(&sampled, Way::OutOfCore, 8);
-        assert_eq!(bytes(&mapped.memory, "edges (CSR)"), 0, "one in a file is not needed any more");
-        assert_eq!(bytes(&mapped.disk, "graph without held-out edges"), csr);
+        let stored = Workload { stored: true, ..workload }.sampled_estimate(&sampled, Way::OutOfCore, 8);
+        assert_eq!(bytes(&stored.memory, "edges (CSR)"), 0, "one in a file is not needed any more");
+        assert_eq!(bytes(&stored.disk, "graph without held-out edges"), csr);
     }
 
     #[test]

@@ -5,9 +5,7 @@ use crate::display::{AlignedTable, byte_size, duration, pluralize};
 use crate::error::{Error, Result};
 use crate::linalg::Storage;
 use crate::memory::Memory;
-use crate::plan::{
-    PROPAGATION_BUFFERS, PartSize, PropagationEstimate, SampledWorkload, Workload, measure_hop, total,
-};
+use crate::plan::{PROPAGATION_BUFFERS, PartSize, PropagationEstimate, SampledWorkload, Workload, measure_hop, total};
 use crate::task::MOST_HELD_OUT;
 use serde_json::{Value, json};
 use std::fmt;

@@ -364,6 +364,7 @@ fn with_section(path: &Path, changed: &str, numbers: &[u32], out: &Path) {
     for name in ["rows", "neighbours", "offsets", "scales", "ids"] {
         let Some(own) = sections.get::<u32>(name).unwrap() else { continue };
         writer.section(name).unwrap();
+        let own = own.read_all().unwrap();
         writer.write(if name == changed { numbers } else { &own }).unwrap();
     }
     writer.finish().unwrap();
@@ -375,7 +376,7 @@ fn a_block_that_contradicts_itself_is_refused() {
     let built = blocks(folder.path(), &lines(false, false), false);
     let path = |name: &str| folder.path().join(name);
     let sections = Sections::open(&built.files[0]).unwrap();
-    let section = |name: &str| sections.get::<u32>(name).unwrap().unwrap().to_vec();
+    let section = |name: &str| sections.get::<u32>(name).unwrap().unwrap().read_all().unwrap();
     let refused = |name: &str, numbers: &[u32]| {
         with_section(&built.files[0], name, numbers, &path("damaged"));
         let blocks = [&[path("damaged")], &built.files[1..]].concat();

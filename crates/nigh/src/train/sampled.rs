@@ -305,7 +305,7 @@ mod tests {
 
     fn held_out(dataset: &Dataset, config: Config) -> (HeldOut, Arc<Graph>) {
         let config = config.resolve(dataset).unwrap();
-        HeldOut::new(dataset, &config, Beside::Nothing, 1, |graph, hidden| Ok(graph.without_edges(hidden))).unwrap()
+        HeldOut::new(dataset, &config, Reporting::Nothing, 1, |graph, hidden| Ok(graph.without_edges(hidden))).unwrap()
     }
 
     #[test]
