@@ -217,11 +217,13 @@ class Folder:
         """A file of `write_json`, if it is there."""
         fs, path = self.storage.open(self.name(name))
         try:
-            found = json.loads(fs.cat_file(path))
-        except FileNotFoundError:
-            return None
+            with explained(self.name(name)):
+                text = fs.cat_file(path) if fs.exists(path) else None
+            found = None if text is None else json.loads(text)
         except ValueError as error:
             raise FileError(f"{self.name(name)} is damaged: {error}; remove it, and the same call goes on") from error
+        if text is None:
+            return None
         if not isinstance(found, dict) or found.pop("check", None) != _check_of(found):
             raise FileError(f"{self.name(name)} is damaged: its checksum is another; remove it, and the same call goes on")
         return found
