@@ -42,21 +42,24 @@ warnings.simplefilter("ignore")
 import nigh, nigh.ray
 from nigh.ray import _storage
 
+pipes = {}
+
 def begin(call, out, prepare=lambda: None):
+    reading, writing = os.pipe()
     child = os.fork()
     if child:
+        os.close(writing)
+        pipes[child] = reading
         return child
     status = 2
     try:
         prepare()
         arguments = dict(call)
         result = getattr(nigh.ray, arguments.pop("command"))(out=out, **arguments)
-        with open(out.rstrip("/") + f".{os.getpid()}", "w") as file:
-            file.write(result.sha256)
+        os.write(writing, result.sha256.encode())
         status = 0
     except nigh.NighError as error:
-        with open(out.rstrip("/") + f".{os.getpid()}", "w") as file:
-            file.write(str(error))
+        os.write(writing, str(error).encode())
         status = 1
     except BaseException:
         traceback.print_exc()
@@ -67,12 +70,8 @@ def end(child, out):
     # A call that hangs ends with the time limit of the test.
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert status in (0, 1, -signal.SIGKILL), (status, out)
-    said = ""
-    if status >= 0:
-        path = out.rstrip("/") + f".{child}"
-        said = open(path).read()
-        os.unlink(path)
-    return status, said
+    with os.fdopen(pipes.pop(child)) as pipe:
+        return status, pipe.read()
 
 def run(call, out, prepare=lambda: None):
     return end(begin(call, out, prepare), out)
@@ -250,13 +249,14 @@ def kinds_of_files(folder: Path) -> list[Path]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("name", ["slices", "rows", "train"])
+@pytest.mark.parametrize("name", ["slices", "rows"])
 def test_files_that_are_altered_between_two_runs_are_made_again_or_named(runs: Runs, tmp_path: Path, name: str) -> None:
     kept = tmp_path / "kept"
     stages = [stage.name for stage in runs.run(name, kept, num_workers=0, keep_files=True).stages]
     said, attacks = [], 0
-    for file in kinds_of_files(kept):
-        for alter in ALTERATIONS:
+    for number, file in enumerate(kinds_of_files(kept)):
+        # Half of them each, by turns.
+        for alter in ALTERATIONS[number % 2 :: 2]:
             out = tmp_path / "out"
             shutil.copytree(kept, out)
             # All that comes later is done again, and reads it.
@@ -279,7 +279,7 @@ def test_files_that_are_altered_between_two_runs_are_made_again_or_named(runs: R
     assert attacks >= 40
 
 
-@pytest.mark.parametrize("name", ["slices", "rows", "train"])
+@pytest.mark.parametrize("name", ["slices", "rows"])
 def test_files_that_are_altered_while_a_run_reads_them_are_made_again_or_named(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -353,7 +353,7 @@ def test_copies_that_are_altered_are_made_again(tmp_path: Path) -> None:
         alter(storage.local(known))
         assert storage.local(known).read_bytes() == bytes(range(256)), alter
     (tmp_path / "file").touch()
-    with pytest.raises(nigh.FileError, match="file/partial-.* a copy of memory://copied: Not a directory"):
+    with pytest.raises(nigh.FileError, match="file/partial-.* a copy of memory://copied: .*needs the folder to be there"):
         _storage.Storage(cache=str(tmp_path / "file")).examine("memory://copied")
 
 
@@ -436,7 +436,7 @@ for limit in limits:
 
 def test_files_that_can_not_grow_are_errors_and_never_half_written(runs: Runs, tmp_path: Path) -> None:
     limits = [0, 1, 100, 300, 1_000, 2_000, 3_000, 5_000, 7_000, 8_000, 10_000, 20_000]
-    for name in ("slices", "rows", "train"):
+    for name in ("slices", "rows"):
         (tmp_path / name).mkdir()
         failed = 0
         for limit, status, said, again in children(LIMITED, {**runs.calls[name], "num_workers": 0}, tmp_path / name, limits):
@@ -482,7 +482,7 @@ def test_a_disk_that_is_full_is_named_and_with_more_room_the_same_call_goes_on(r
 
 def test_a_folder_that_disappears_is_named(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     perform = _tasks.perform
-    for number, stage in enumerate(runs.results["rows"].stages):
+    for number, stage in enumerate(runs.results["rows"].stages[::3]):
         for lost in ("work", "."):
             out, gone = tmp_path / f"{number}{lost}" / "out", []
 

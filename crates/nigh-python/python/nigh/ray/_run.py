@@ -66,10 +66,12 @@ class Run:
     def __init__(self, out: Folder, workers: Workers, progress: bool) -> None:
         self.out, self.workers, self.progress = out, workers, progress
         self.stages: list[Stage] = []
+        self.settings: dict[str, Any] = {}
 
     def claim(self, settings: dict[str, Any]) -> None:
         """A folder is of one run: with other settings, what is there would be mixed with what comes."""
         settings = {"version": _nigh.__version__, **settings}
+        self.settings = settings
         found = self.out.read_json("run.json")
         if found is None:
             self.out.write_json("run.json", settings)
@@ -109,7 +111,7 @@ class Run:
         except FileError:
             # Damaged; it is written again.
             return None
-        if found is None:
+        if found is None or found.pop("settings") != self.settings:
             return None
         # The folder may have got another name, or be reached by a link.
         before, here = f"{found['out']}/", f"{self.out.url}/"
@@ -139,7 +141,7 @@ class Run:
             for file in [*files, *([] if graph is None else [graph])]
             if file.url.startswith(inside)
         }
-        self.out.write_json("result.json", {**asdict(result), "written": written})
+        self.out.write_json("result.json", {**asdict(result), "written": written, "settings": self.settings})
         return result
 
 

@@ -178,7 +178,8 @@ class Storage:
                 fs.get_file(path, str(copy))
             yield copy
         finally:
-            copy.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                copy.unlink()
 
 
 @dataclass(frozen=True)
