@@ -511,20 +511,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ray.shutdown()
 
 
-def test_workers_that_are_lost_in_stages_of_training_embedding_and_halves_change_nothing(
-    runs: Runs, tmp_path: Path, cluster: Path
-) -> None:
-    killed = 0
-    for name in ("rows", "train", "embed"):
-        stages = {stage.name for stage in runs.results[name].stages} - {"inputs", "ids", "numbers", "entries"}
-        for stage in stages:
-            (cluster / stage).touch()
-        assert runs.run(name, tmp_path / name, num_workers=2).sha256 == runs.results[name].sha256
-        assert os.listdir(cluster) == [] and content(tmp_path / name) == runs.content[name]
-        killed += len(stages)
-    assert killed >= 20
-
-
 def test_a_worker_that_can_not_write_says_which_file(runs: Runs, tmp_path: Path, cluster: Path) -> None:
     out = tmp_path / "out"
     (out / "work").mkdir(parents=True)

@@ -38,7 +38,8 @@ class File:
 
     def is_content_of(self, path: Path) -> bool:
         """Whether a file of this machine has this content. It is read once, and again only if it was written to."""
-        found = page_digest(path) if self.digest.startswith(PAGE_DIGEST) else _digest(path)
+        with explained(self.url):
+            found = page_digest(path) if self.digest.startswith(PAGE_DIGEST) else _digest(path)
         return found == self.digest
 
     def check(self, path: Path) -> None:
