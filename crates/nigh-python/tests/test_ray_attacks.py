@@ -484,11 +484,12 @@ def test_a_folder_that_disappears_is_named(runs: Runs, tmp_path: Path, monkeypat
     perform = _tasks.perform
     for number, stage in enumerate(runs.results["rows"].stages[::3]):
         for lost in ("work", "."):
-            out, gone = tmp_path / f"{number}{lost}" / "out", []
+            out, gone = tmp_path / f"{number}{lost}" / "out", list[str]()
 
             def attacked(task: _tasks.Task, *others: Any) -> _tasks.Done:
                 if task.stage == stage.name and not gone:  # noqa: B023
-                    gone.append(shutil.rmtree(out / lost))  # noqa: B023
+                    gone.append(lost)  # noqa: B023
+                    shutil.rmtree(out / lost)  # noqa: B023
                 return perform(task, *others)
 
             with monkeypatch.context() as patch:

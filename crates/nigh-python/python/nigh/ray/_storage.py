@@ -302,8 +302,8 @@ class Folder:
         place = self.storage.in_place(self.name(name))
         if place is not None:
             # A link to a disk for such files is the user's, and stays.
-            for path in place.iterdir() if place.is_symlink() else [place]:
-                shutil.rmtree(path, ignore_errors=True)
+            for each in place.iterdir() if place.is_symlink() else [place]:
+                shutil.rmtree(each, ignore_errors=True)
             return
         fs, path = self.storage.open(self.name(name))
         if fs.exists(path):
