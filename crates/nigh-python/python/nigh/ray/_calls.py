@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -249,6 +250,17 @@ class Call:
         if len(self.feature_urls) > 1:
             raise InputError(f"{self.feature_file} has {len(self.feature_urls)} files; features are expected in one")
         self.features: list[File] = []
+        self.lock = contextlib.ExitStack()
+        self.lock.enter_context(self.out.locked())
+        try:
+            self._start()
+        except BaseException:
+            self.lock.close()
+            raise
+        return self
+
+    def _start(self) -> None:
+        given = self.options
         workers: Workers
         if given["num_workers"] == 0:
             workers = ThisProcess(given["cpus_per_worker"])
@@ -260,10 +272,10 @@ class Call:
         except BaseException:
             workers.close()
             raise
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.run.workers.close()
+        self.lock.close()
 
     def _claim(self) -> None:
         """Makes the folder that of this run, or goes on with it."""
@@ -343,7 +355,7 @@ class Call:
         with self.out.partial() as folder:
             path = folder / "content"
             path.write_bytes(content)
-            file = File(self.out.name(name), _nigh.file_digest(path), len(content))
+            file = File(self.out.name(name), _nigh.file_digest(path), len(content), path.stat().st_mtime_ns)
             self.out.publish(path, name)
         return file
 
@@ -354,7 +366,8 @@ class Call:
             _nigh.Model.from_bytes(content).save(folder / "model")
             for path in sorted((folder / "model").iterdir()):
                 name = f"model/{path.name}"
-                saved.append(File(self.out.name(name), _nigh.file_digest(path), path.stat().st_size))
+                found = path.stat()
+                saved.append(File(self.out.name(name), _nigh.file_digest(path), found.st_size, found.st_mtime_ns))
                 self.out.publish(path, name)
         return saved
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .._errors import InputError, note
 from ._run import Run
-from ._storage import File
+from ._storage import File, page_digest
 from ._tasks import Done, Task
 
 #: The first bytes of a graph file.
 MAGIC = b"\x8fNIGH\r\n\x1a"
-PAGE = 4096
 #: Numbers of nodes have 31 bits.
 MOST_NODES = 1 << 31
 
@@ -43,8 +41,7 @@ def examined(run: Run, urls: Sequence[str], stage: str = "inputs") -> list[File]
     storage = run.out.storage
     if len(urls) == 1 and is_graph_file(run, urls[0]) and (path := storage.in_place(urls[0])) is not None:
         # Its first page has the checksums of all that follows, and these are compared before it is used.
-        with path.open("rb") as file:
-            return [File(urls[0], hashlib.sha256(file.read(PAGE)).hexdigest(), path.stat().st_size)]
+        return [File(urls[0], page_digest(path), path.stat().st_size)]
     tasks = [
         Task(stage, f"{number:05}", {"do": "examine", "url": url, "mark": storage.mark(url)}, (), ())
         for number, url in enumerate(urls)

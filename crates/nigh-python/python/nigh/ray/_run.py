@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import _nigh
-from .._errors import InputError
+from .._errors import FileError, InputError
 from .._progress import line
 from ._storage import File, Folder
 from ._tasks import Done, Task, find
@@ -66,14 +66,17 @@ class Run:
     def __init__(self, out: Folder, workers: Workers, progress: bool) -> None:
         self.out, self.workers, self.progress = out, workers, progress
         self.stages: list[Stage] = []
+        self.settings: dict[str, Any] = {}
 
     def claim(self, settings: dict[str, Any]) -> None:
         """A folder is of one run: with other settings, what is there would be mixed with what comes."""
         settings = {"version": _nigh.__version__, **settings}
+        self.settings = settings
         found = self.out.read_json("run.json")
         if found is None:
             self.out.write_json("run.json", settings)
-            return
+            # Somebody else may have done the same, where there are no locks.
+            found = self.out.read_json("run.json") or {}
         for name in [*settings, *found]:
             if found.get(name) != settings.get(name):
                 raise InputError(
@@ -103,12 +106,22 @@ class Run:
 
     def found(self) -> Result | None:
         """What was written, if all of it is there."""
-        found = self.out.read_json("result.json")
-        if found is None:
+        try:
+            found = self.out.read_json("result.json")
+        except FileError:
+            # Damaged; it is written again.
             return None
-        result = Result(**{**found, "stages": [Stage(**{**stage, "done": 0}) for stage in found["stages"]]})
-        names = [url.removeprefix(f"{self.out.url}/") for url in result.files]
-        return result if [self.out.size(name) for name in names] == result.sizes else None
+        if found is None or found.pop("settings") != self.settings:
+            return None
+        # The folder may have got another name, or be reached by a link.
+        before, here = f"{found['out']}/", f"{self.out.url}/"
+        written = [File(self.out.name(name), **file) for name, file in found.pop("written").items()]
+        found["files"] = [url.replace(before, here, 1) for url in found["files"]]
+        if found["graph"] is not None:
+            found["graph"] = found["graph"].replace(before, here, 1)
+        stages = [Stage(**{**stage, "done": 0}) for stage in found["stages"]]
+        result = Result(**{**found, "out": self.out.url, "stages": stages})
+        return result if all(self.out.has(file) for file in written) else None
 
     def tell(self, what: str) -> None:
         """A line for the user."""
@@ -122,7 +135,13 @@ class Run:
             self.out.url, [file.url for file in files], [file.bytes for file in files], sha256, counts["num_nodes"], counts["num_edges"],
             graph.url if graph is not None else None, mode, self.stages,
         )  # fmt: skip
-        self.out.write_json("result.json", asdict(result))
+        inside = f"{self.out.url}/"
+        written = {
+            file.url.removeprefix(inside): {"digest": file.digest, "bytes": file.bytes, "changed": file.changed}
+            for file in [*files, *([] if graph is None else [graph])]
+            if file.url.startswith(inside)
+        }
+        self.out.write_json("result.json", {**asdict(result), "written": written, "settings": self.settings})
         return result
 
 

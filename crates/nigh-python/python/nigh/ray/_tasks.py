@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _nigh
+from .._errors import FileError
 from ._storage import File, Folder
 
 
@@ -55,12 +56,15 @@ class Done:
 
 def find(task: Task, out: Folder) -> Done | None:
     """What a task left behind, if it is complete and nothing that it depends on has changed."""
-    manifest = out.read_json(task.manifest)
-    if manifest is None or manifest.get("key") != task.key():
+    try:
+        manifest = out.read_json(task.manifest)
+    except FileError:
+        # Damaged; it is written again.
+        return None
+    if manifest is None or manifest["key"] != task.key():
         return None
     done = _done(manifest, out)
-    complete = all(out.size(name) == file.bytes for name, file in zip(manifest["files"], done.files, strict=True))
-    return done if complete else None
+    return done if all(out.has(file) for file in done.files) else None
 
 
 def perform(task: Task, out: Folder, threads: int) -> Done:
@@ -70,13 +74,20 @@ def perform(task: Task, out: Folder, threads: int) -> Done:
     inputs = [out.storage.local(file) for file in task.inputs]
     with out.partial() as folder:
         paths = [folder / name.rsplit("/", 1)[-1] for name in task.outputs]
-        facts = _facts(task.what, inputs, paths, out, threads)
+        try:
+            facts = _facts(task.what, inputs, paths, out, threads)
+        except FileError as error:
+            raise _named_after_outputs(error, task, paths, out) from error
+        # What changed meanwhile may have been read before or after.
+        for file, path in zip(task.inputs, inputs, strict=True):
+            file.check(path)
         _die_if_asked(task.stage)
         files = {}
         for name, path in zip(task.outputs, paths, strict=True):
             # What nobody could use is not written.
             if path.exists():
-                files[name] = {"digest": _nigh.file_digest(path), "bytes": path.stat().st_size}
+                found = path.stat()
+                files[name] = {"digest": _nigh.file_digest(path), "bytes": found.st_size, "changed": found.st_mtime_ns}
                 out.publish(path, name)
         manifest = {
             "key": task.key(), "files": files, "facts": facts, "seconds": time.monotonic() - started,
@@ -95,8 +106,18 @@ def _facts(what: dict[str, Any], inputs: list[Path], outputs: list[Path], out: F
     return facts
 
 
+def _named_after_outputs(error: FileError, task: Task, paths: list[Path], out: Folder) -> FileError:
+    """Users know a file by the name that it would have got."""
+    message = str(error)
+    for name, path in zip(task.outputs, paths, strict=True):
+        if str(path) in message:
+            message = message.replace(str(path), out.name(name))
+            return FileError(f"{message}; the same call goes on once it can be written")
+    return error
+
+
 def _done(manifest: dict[str, Any], out: Folder) -> Done:
-    files = tuple(File(out.name(name), file["digest"], file["bytes"]) for name, file in manifest["files"].items())
+    files = tuple(File(out.name(name), **file) for name, file in manifest["files"].items())
     return Done(files, manifest["facts"], manifest["seconds"], manifest["cpu"], manifest["peak"], manifest["before"])
 
 
