@@ -521,7 +521,8 @@ mod tests {
         let graph = Graph::from_edges(3_001, &star).unwrap().0;
         let mut propagation = propagation(graph.clone().into(), 32, 4, Storage::Half);
         propagation.operator = Operator::adjacency(graph.into());
-        let plan = PanelPlan { width: 16, reads_edges: false, folder: folder.path().into(), progress: Default::default() };
+        let plan =
+            PanelPlan { width: 16, reads_edges: false, folder: folder.path().into(), progress: Default::default() };
         let mut rows = Matrix::default();
         propagation.in_file(&plan).unwrap().read(0..3_001, &mut rows).unwrap();
         assert!(rows == whole(&propagation));

@@ -297,6 +297,35 @@ impl BlockFile {
             false => Err(no_block(path, &(start..end), num_nodes)),
         }
     }
+
+    fn contradicts_itself(&self) -> Error {
+        no_block(self.sections.path(), &self.rows, self.num_nodes)
+    }
+
+    /// Its neighbours, all of which have to exist, to another file.
+    fn copy_neighbours(&self, to: &mut SectionWriter) -> Result<()> {
+        self.neighbours.chunks(EDGES).try_for_each(|chunk| {
+            let chunk = chunk?;
+            match chunk.iter().all(|&neighbour| (neighbour as usize) < self.num_nodes) {
+                true => Ok(to.write(&chunk)?),
+                false => Err(self.contradicts_itself()),
+            }
+        })
+    }
+
+    /// Whether offsets ascend from zero to the number of neighbours.
+    fn check_offsets(&self) -> Result<()> {
+        let mut before = 0;
+        for (number, chunk) in self.offsets.chunks(EDGES).enumerate() {
+            let chunk = chunk?;
+            let starts = number > 0 || chunk.first() == Some(&0);
+            if !starts || chunk.first().is_some_and(|&first| first < before) || !chunk.is_sorted() {
+                return Err(self.contradicts_itself());
+            }
+            before = chunk.last().copied().unwrap_or(before);
+        }
+        if before == self.neighbours.len() { Ok(()) } else { Err(self.contradicts_itself()) }
+    }
 }
 
 /// All blocks in one graph file.
@@ -307,6 +336,7 @@ pub(super) fn join_blocks(blocks: &[PathBuf], out: &Path) -> Result<Value> {
         if block.rows.start != end || block.num_nodes != blocks[0].num_nodes {
             return Err(Error::file(block.sections.path(), format!("does not start at row {end}")));
         }
+        block.check_offsets()?;
         end = block.rows.end;
     }
     let num_entries: usize = blocks.iter().map(|block| block.neighbours.len()).sum();
@@ -316,7 +346,7 @@ pub(super) fn join_blocks(blocks: &[PathBuf], out: &Path) -> Result<Value> {
     let weighted = blocks.iter().any(|block| block.weights.is_some());
     let mut writer = SectionWriter::create(out)?;
     writer.section("neighbours")?;
-    blocks.iter().try_for_each(|block| copy(&block.neighbours, &mut writer))?;
+    blocks.iter().try_for_each(|block| block.copy_neighbours(&mut writer))?;
     if weighted {
         writer.section("weights")?;
         blocks.iter().flat_map(|block| &block.weights).try_for_each(|weights| copy(weights, &mut writer))?;
