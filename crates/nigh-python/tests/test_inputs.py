@@ -325,6 +325,14 @@ def test_ids_come_back_in_every_answer_as_they_were_written(names: list[Any]) ->
     assert set(classifier.predict(nodes=names[:2])) <= {"red", "blue"}
 
 
+def test_weights_of_networkx_that_some_edges_lack_are_not_used() -> None:
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.Graph([(0, 1, {"weight": 2.0}), (1, 2)])
+    assert nigh.Graph(graph).digest == nigh.Graph([(0, 1), (1, 2)]).digest
+    with pytest.raises(nigh.InputError, match=r"edge \(1, 2\) has no attribute `weight`"):
+        nigh.Graph(graph, weight="weight")
+
+
 def test_nodes_are_known_by_their_ids_in_a_graph_of_another_order(communities: nigh.Graph) -> None:
     ids, edges = np.asarray(communities.ids), communities.edge_index
     turned = nigh.Graph(ids[edges], nodes=ids[::-1].copy())

@@ -51,6 +51,8 @@ def test_what_a_run_takes_is_told_before_it_is_started(graph_file: Path) -> None
         nigh.estimate(nodes=5)
     with pytest.raises(TypeError, match="`hops`"):
         nigh.estimate(graph, hops=1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="`memory` is 1.5"):
+        nigh.estimate(graph, memory=1.5)  # type: ignore[arg-type]
 
 
 def test_a_training_within_a_limit_is_that_without(graph_file: Path) -> None:

@@ -26,7 +26,7 @@ import ray  # noqa: E402
 
 import nigh.ray  # noqa: E402
 from nigh import _nigh  # noqa: E402
-from nigh.ray import _storage, _workers  # noqa: E402
+from nigh.ray import _storage, _tasks, _workers  # noqa: E402
 
 NODES, EDGES, PARTS = 1_500, 12_000, 3
 
@@ -302,6 +302,22 @@ def test_halves_that_overflow_are_computed_in_single_precision(
         assert any(stage.name.endswith("-float32") for stage in result.stages)
 
 
+def test_all_slices_have_the_smallest_scale_of_all_rows(graphs: dict[str, Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    native, scales = nigh._nigh.run_task, set()
+
+    def task(description: str, *others: Any) -> str:
+        what, facts = json.loads(description), json.loads(native(description, *others))
+        if "hops" in what:
+            scales.add(what["hops"]["scale"])
+        # The later the rows, the larger their entries seem to be.
+        return json.dumps({**facts, "scale": 2.0 ** -(what["rows"][0] // 300)} if "scale" in facts else facts)
+
+    monkeypatch.setattr(nigh._nigh, "run_task", task)
+    for mode in ("slices", "rows"):
+        propagate(graphs["names"].stored, tmp_path / mode, mode=mode, num_workers=0, hop_storage="float16")
+    assert scales == {2.0**-4}
+
+
 def test_workers_that_are_lost_in_every_stage_change_nothing(
     graphs: dict[str, Graph], tmp_path: Path, cluster: None, kills: Path
 ) -> None:
@@ -455,11 +471,42 @@ def test_a_file_that_changes_while_it_is_in_use_is_noticed(tmp_path: Path) -> No
         _storage.Storage(cache=str(tmp_path / "two")).local(known)
 
 
+def test_what_a_task_left_behind_counts_while_it_is_whole_and_nothing_it_depends_on_changed(tmp_path: Path) -> None:
+    storage, edges = _storage.Storage(), tmp_path / "edges.csv"
+    edges.write_text("0,1\n1,2\n")
+    out = _storage.Folder.at(tmp_path / "out", storage)
+    columns = {"source": None, "target": None, "weight": None}
+
+    def task(part: str = "00000.part", **changed: Any) -> _tasks.Task:
+        what = {"do": "read-edges", **columns, **changed}
+        return _tasks.Task("ids", "00000", what, (storage.examine(str(edges)),), (f"work/ids/{part}",))
+
+    assert _tasks.find(task(), out) is None
+    done = _tasks.perform(task(), out, 1)
+    assert _tasks.find(task(), out) == done
+    assert _tasks.find(task(weight="none"), out) is None and _tasks.find(task("other.part"), out) is None
+    part = tmp_path / "out" / "work" / "ids" / "00000.part"
+    content = part.read_bytes()
+    part.write_bytes(content[:-1])
+    assert _tasks.find(task(), out) is None, "a file is not whole"
+    part.unlink()
+    assert _tasks.find(task(), out) is None, "a file is gone"
+    part.write_bytes(content)
+    assert _tasks.find(task(), out) == done
+    edges.write_text("0,1\n1,3\n")
+    assert _tasks.find(task(), out) is None, "other edges"
+
+
 def test_a_folder_is_of_one_run(graphs: dict[str, Graph], tmp_path: Path) -> None:
     source, out = tmp_path / "edges.csv", tmp_path / "out"
     source.write_text("a,b\nb,c\n")
     first = propagate(source, out, num_workers=0, shards=2)
     assert propagate(source, out, num_workers=0, shards=2).sha256 == first.sha256, "nothing is left to do"
+    with pytest.raises(nigh.InputError, match="has a run with `format` 'npy', and not 'parquet'"):
+        propagate(source, out, num_workers=0, shards=2, format="parquet")
+    part = Path(first.files[0].removeprefix("file://"))
+    part.unlink()
+    assert propagate(source, out, num_workers=0, shards=2).sha256 == first.sha256 and part.exists(), "what is gone is made again"
     with pytest.raises(nigh.InputError, match="has a run with `seed` 1, and not 2; take another folder"):
         propagate(source, out, num_workers=0, shards=2, seed=2)
     source.write_text("a,b\nb,c\nc,d\n")

@@ -480,3 +480,44 @@ def checks() -> list[Any]:
 def test_checks_of_scikit_learn(estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimator_checks, "_enforce_estimator_tags_X", as_ids)
     check(estimator)
+
+
+# What is held out to choose the epoch ---------------------------------------------------------------------------------
+
+
+def test_other_seeds_hold_out_others_and_never_all_of_a_class() -> None:
+    classes = np.repeat([0, 1, 2], [60, 30, 2])
+    found = [NodeClassifier(communities(), seed=seed, valid_fraction=0.2)._held_out(classes) for seed in (1, 1, 2)]
+    assert (found[0] == found[1]).all() and (found[0] != found[2]).any()
+    assert [found[0][classes == kind].sum() for kind in range(3)] == [12, 6, 0]
+    most = NodeClassifier(communities(), valid_fraction=0.95)._held_out(classes)
+    assert [most[classes == kind].sum() for kind in range(3)] == [57, 28, 1]
+
+
+def test_probabilities_are_fitted_while_the_pairs_that_they_are_fitted_to_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = pairs()
+    given: list[Any] = []
+    monkeypatch.setattr(LinkPredictor, "_calibrate", lambda _, *arguments: given.extend(arguments))
+    LinkPredictor(communities(), **FAST).fit(X, y)
+    seen, judged, linked, _ = given
+    keys = nigh._estimators.keys
+    assert linked.sum() == round(0.1 * y.sum()) and len(seen) == y.sum() - linked.sum()
+    assert not np.isin(keys(judged, 400), keys(seen, 400)).any()
+
+
+@pytest.mark.parametrize("wanted", [5, 200])
+def test_pairs_that_are_drawn_are_no_edges(wanted: int) -> None:
+    edges = np.stack(np.triu_indices(30, 1), axis=1)
+    # A fifth of the pairs are edges, and then half of them.
+    for some in (edges[::5], edges[::2]):
+        keys = nigh._estimators.keys
+        drawn = nigh._estimators.non_edges(30, some, wanted, seed=1)
+        assert len(np.unique(keys(drawn, 30))) == wanted
+        assert (drawn[:, 0] < drawn[:, 1]).all() and not np.isin(keys(drawn, 30), keys(some, 30)).any()
+
+
+def test_vectors_are_those_of_their_nodes_in_any_order() -> None:
+    turned = nigh.Graph(communities().edge_index, nodes=communities().ids[::-1].copy())
+    embedder = Embedder(turned, **FAST).fit()
+    found = embedder.model_.embed()
+    assert (embedder.transform(found.ids) == found.vectors).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +53,13 @@ def test_masks_are_the_ids_that_they_mark(communities: nigh.Graph) -> None:
     short = nigh.Split.nodes(**{name: part[:-1] for name, part in parts.items()})
     with pytest.raises(nigh.InputError, match="the train part has 399 values, and the graph 400 nodes"):
         nigh.train(communities, task="node-classification", split=short, **FAST)
+
+
+def test_a_pickled_model_is_evaluated_on_its_own_split(communities: nigh.Graph) -> None:
+    given = nigh.split(communities, seed=7)
+    held_out = {part: (given.parts[f"{part}_positive"], given.parts[f"{part}_negative"]) for part in ("valid", "test")}
+    model = nigh.train(communities, split=nigh.Split.pairs(train=given.train_edges, **held_out), **FAST)
+    assert pickle.loads(pickle.dumps(model)).evaluate() == model.evaluate()
+    again = pickle.loads(pickle.dumps(model.graph))
+    kept = nigh._nigh.given_split(again._native)
+    assert kept is not None and np.array_equal(np.stack(kept["test_positive"], axis=1), given.test_positive)

@@ -209,7 +209,7 @@ fn files_of_other_runs_are_refused() {
     std::fs::write(path("damaged.nigh"), bytes).unwrap();
     assert!(problem(&[RepeatFiles { pairs: path("damaged.nigh"), ..repeat }]).contains("is damaged"));
     // Checksums that are right, and contents that are not.
-    let damaged = |section: &str, numbers: &[u32]| {
+    let damaged = |changed: &[(&str, &[u32])]| {
         let sections = Sections::open(&path("pairs-0.nigh")).unwrap();
         let mut writer = SectionWriter::create(&path("lies.nigh")).unwrap();
         let names =
@@ -219,15 +219,18 @@ fn files_of_other_runs_are_refused() {
         for name in names.into_iter().chain(["isolated"]) {
             writer.section(name).unwrap();
             let own = sections.get::<u32>(name).unwrap().unwrap().read_all().unwrap();
-            writer.write(if name == section { numbers } else { &own }).unwrap();
+            let numbers = changed.iter().find(|section| section.0 == name).map(|section| section.1);
+            writer.write(numbers.unwrap_or(&own)).unwrap();
         }
         writer.finish().unwrap();
         PairsFile::open(&path("lies.nigh")).unwrap_err().to_string()
     };
-    assert!(damaged("train-positive", &[1, 2]).contains("other numbers of training pairs"));
-    assert!(damaged("valid-positive", &[]).contains("no pairs for the valid part"));
-    assert!(damaged("test-negative", &[1, 3_000]).contains("names node 3000 of 3000"));
-    assert!(damaged("test-negative", &[1, 2, 3]).contains("ends within a pair"));
+    assert!(damaged(&[("train-positive", &[1, 2])]).contains("other numbers of training pairs"));
+    let fewer: [(&str, &[u32]); 2] = [("train-positive", &[1, 2]), ("train-negative", &[3, 4])];
+    assert!(damaged(&fewer).contains("other numbers of training pairs"));
+    assert!(damaged(&[("valid-positive", &[])]).contains("no pairs for the valid part"));
+    assert!(damaged(&[("test-negative", &[1, 3_000])]).contains("names node 3000 of 3000"));
+    assert!(damaged(&[("test-negative", &[1, 2, 3])]).contains("ends within a pair"));
     let ordinary = Config { pairs_per_epoch: 0, ..config.clone() };
     let refused = sampled::hold_out(&dataset, &ordinary, 0, &path("x.nigh"), &path("y.nigh")).unwrap_err().to_string();
     assert!(refused.contains("`pairs-per-epoch` is 0") && !path("x.nigh").exists(), "{refused}");

@@ -461,19 +461,22 @@ fn ids_have_one_order_and_one_spelling() {
     };
     let merge = json!({ "do": "merge-ids", "kind": "names", "from": null, "to": null });
     let twice = [read("fractions", "x,7.0\n"), read("whole", "7,8\n")];
-    let found = problem(merge.clone(), &twice, &[path("merged")]);
+    let found = problem(merge, &twice, &[path("merged")]);
     assert!(found.contains("`7` is an id beside names as well"), "{found}");
 
-    // Integers of one part beside names of another are in the order of texts: 10 before 9.
+    // Integers of one part beside names of another are in the order of texts: 10 before 9, in ranges as well.
     let parts = [read("integers", "9,10\n10,100\n"), read("names", "a,b\n")];
-    run(merge, &parts, &[path("merged")]);
-    let route = json!({ "do": "route-edges", "kind": "names", "bases": [0], "block_rows": 5 });
+    for (name, from, to) in [("below", json!(null), json!("5")), ("above", json!("5"), json!(null))] {
+        let merge = json!({ "do": "merge-ids", "kind": "names", "from": from, "to": to });
+        run(merge, &parts, &[path(name)]);
+    }
+    let route = json!({ "do": "route-edges", "kind": "names", "bases": [0, 2], "block_rows": 5 });
     let entries = ["integers-entries", "names-entries"].map(path);
     for (part, entries) in parts.iter().zip(&entries) {
-        run(route.clone(), &[part.clone(), path("merged")], std::slice::from_ref(entries));
+        run(route.clone(), &[part.clone(), path("below"), path("above")], std::slice::from_ref(entries));
     }
-    let build = json!({ "do": "build-block", "rows": [0, 5], "num_nodes": 5, "weighted": false, "bases": [0] });
-    run(build, &[&[path("merged")], &entries[..]].concat(), &[path("block")]);
+    let build = json!({ "do": "build-block", "rows": [0, 5], "num_nodes": 5, "weighted": false, "bases": [0, 2] });
+    run(build, &[&[path("below"), path("above")], &entries[..]].concat(), &[path("block")]);
     run(json!({ "do": "join-blocks" }), &[path("block")], &[path("joined.nigh")]);
     let store = GraphStore::open(&path("joined.nigh")).unwrap();
     assert_eq!(store.ids().unwrap().iter().collect::<Vec<_>>(), ["10", "100", "9", "a", "b"]);
