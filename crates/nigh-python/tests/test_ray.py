@@ -302,7 +302,9 @@ def test_halves_that_overflow_are_computed_in_single_precision(
         assert any(stage.name.endswith("-float32") for stage in result.stages)
 
 
-def test_all_slices_have_the_smallest_scale_of_all_rows(graphs: dict[str, Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_slices_have_the_smallest_scale_of_all_rows(
+    graphs: dict[str, Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     native, scales = nigh._nigh.run_task, set()
 
     def task(description: str, *others: Any) -> str:
