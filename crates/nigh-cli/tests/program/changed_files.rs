@@ -41,7 +41,7 @@ fn commands_end_with_an_error_or_the_right_result_whenever_their_graph_file_chan
         };
         let remove = || {
             let _ = std::fs::remove_file(folder.path(out));
-            let _ = out != "" && std::fs::remove_dir_all(folder.path(out)).is_ok();
+            let _ = !out.is_empty() && std::fs::remove_dir_all(folder.path(out)).is_ok();
         };
         folder.write("graph.nigh", &whole);
         let line = line.replace("OUT", out);

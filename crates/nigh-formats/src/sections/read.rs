@@ -241,7 +241,7 @@ impl Sections {
     pub fn get<T: Plain>(&self, name: &str) -> Result<Option<Section<T>>> {
         let Some(at) = self.0.entries.iter().position(|entry| entry.name == name) else { return Ok(None) };
         let bytes = self.0.entries[at].range.len();
-        if bytes % size_of::<T>() != 0 {
+        if !bytes.is_multiple_of(size_of::<T>()) {
             let problem = format!("section `{name}` has {bytes} bytes; expected numbers of {}", size_of::<T>());
             return Err(Error::file(self.path(), problem));
         }

@@ -28,7 +28,7 @@ pub use operator::Operator;
 pub(crate) use operator::symmetric_scale;
 pub(crate) use spill::Spill;
 pub(crate) use stored::Rows;
-use stored::StoredRows;
+use stored::{RowArrays, StoredRows};
 pub(crate) use walk::Walker;
 
 use crate::error::{Error, GraphProblem, Result};
@@ -260,7 +260,7 @@ impl Graph {
     }
 
     /// Some rows in memory: offsets from zero on, neighbours and weights.
-    pub(crate) fn read_rows(&self, rows: Range<usize>) -> Result<(Vec<usize>, Vec<u32>, Option<Vec<f32>>)> {
+    pub(crate) fn read_rows(&self, rows: Range<usize>) -> Result<RowArrays> {
         match self.held() {
             Ok(arrays) => {
                 let offsets = &arrays.offsets[rows.start..=rows.end];

@@ -29,6 +29,9 @@ pub(crate) struct StoredRows {
     loaded: OnceLock<Arrays>,
 }
 
+/// Rows in memory: offsets from zero on, neighbours and weights.
+pub(crate) type RowArrays = (Vec<usize>, Vec<u32>, Option<Vec<f32>>);
+
 /// Consecutive rows of a graph.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows<'a> {
@@ -149,7 +152,7 @@ impl StoredRows {
     }
 
     /// Some rows: offsets from zero on, neighbours and weights.
-    pub fn read_rows(&self, rows: Range<usize>) -> Result<(Vec<usize>, Vec<u32>, Option<Vec<f32>>)> {
+    pub fn read_rows(&self, rows: Range<usize>) -> Result<RowArrays> {
         let offsets = self.offsets.read(rows.start..rows.end + 1)?;
         self.check_offsets(rows.start, &offsets)?;
         let entries = offsets[0]..offsets[rows.len()];

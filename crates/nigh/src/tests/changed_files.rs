@@ -15,8 +15,10 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
+type Accident = fn(&Path, u64);
+
 /// What somebody does to a file, at a share of its length.
-const ACCIDENTS: [(&str, fn(&Path, u64)); 3] = [
+const ACCIDENTS: [(&str, Accident); 3] = [
     ("cut", |path, at| File::options().write(true).open(path).unwrap().set_len(at).unwrap()),
     ("overwritten from here on", |path, at| {
         let length = path.metadata().unwrap().len();
