@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// An upper bound for the types, functions, traits, constants and macros that can be named from outside. Methods are not counted, and neither is
 /// what `nigh_formats` has. Raise it only for an item that users need.
-const MOST_ITEMS: usize = 214;
+const MOST_ITEMS: usize = 216;
 
 #[test]
 fn few_items_can_be_named_from_outside() {

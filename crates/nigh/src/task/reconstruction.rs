@@ -16,7 +16,7 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
         if graph.num_edges() == 0 {
             return Err(problem(dataset, number, SplitProblem::NoEdge));
         }
-        check_non_edges(graph, settings, &[]).map_err(|wrong| problem(dataset, number, wrong))?;
+        check_non_edges(graph, settings, &[graph.num_edges()]).map_err(|wrong| problem(dataset, number, wrong))?;
         let view: Arc<View> = Task::GraphReconstruction.whole_view(sample, number as u64)?.into();
         let positive: Vec<[u32; 2]> = graph.edges().collect();
         let rule = NegativeRule::for_training(settings.train_negatives, graph.clone());
