@@ -41,6 +41,8 @@ fn commands_end_with_an_error_or_the_right_result_whenever_their_graph_file_chan
         };
         let remove = || {
             let _ = std::fs::remove_file(folder.path(out));
+            // A training that fails between two repeats can be resumed.
+            let _ = std::fs::remove_file(folder.path(&format!("{out}.checkpoint")));
             let _ = !out.is_empty() && std::fs::remove_dir_all(folder.path(out)).is_ok();
         };
         folder.write("graph.nigh", &whole);
