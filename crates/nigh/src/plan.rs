@@ -1,6 +1,6 @@
 //! What a run takes in memory, on disk and in time, and how it is done within a limit.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::{Graph, Operator, whole_vectors};
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
