@@ -430,7 +430,7 @@ impl Scope<'_> {
         input
     }
 
-    /// Features at one scale. Dense ones lose the mean of their column and are divided by its deviation, as [`standardization`] found
+    /// Features at one scale. Dense ones lose the mean of their column and are divided by its deviation, as `standardization` found
     /// them on the training graph, and all rows have a length of about one; sparse ones, such as bags of words, are scaled to rows
     /// of length one.
     pub fn standardize(&mut self, mut input: Input) -> Input {

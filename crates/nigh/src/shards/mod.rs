@@ -224,7 +224,7 @@ pub enum MatrixSettings {
         /// 1.
         dim: usize,
     },
-    /// `F`, in a file of [`Step::ReadFeatures`].
+    /// `F`, in a file of the task `read-features`.
     Features {
         /// `d0`.
         dim: usize,
