@@ -44,10 +44,10 @@ pub(crate) const STRETCH: usize = 1 << 20;
 
 /// An undirected graph in compressed sparse rows: the neighbours of `i` are a sorted slice, without `i` itself.
 ///
-/// It is in memory, or stays in a graph file ([`GraphStore`](crate::dataset::GraphStore)). Work out of core reads such a file in
+/// It is in memory, or stays in a graph file ([`Dataset::store`](crate::Dataset::store)). Work out of core reads such a file in
 /// stretches; [`Graph::neighbours`] and everything else that returns a slice reads all of it into memory first ([`Graph::load`]). A file
 /// that can't be read any more, or not as it was when it was opened, stops the work as an interruption does: within
-/// [`threads::run`](crate::threads::run) the result is an error that names the file, elsewhere it is a panic.
+/// [`threads::run`] the result is an error that names the file, elsewhere it is a panic.
 #[derive(Debug, Clone)]
 pub struct Graph(Held);
 
