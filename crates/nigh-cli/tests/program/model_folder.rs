@@ -389,9 +389,10 @@ fn only_regular_files_of_the_announced_size_are_read() {
             assert!(answer.code == Some(1) && answer.stderr.contains(&expected), "{expected}: {}", answer.stderr);
             std::fs::remove_dir_all(folder.path(&model)).unwrap();
         };
-        let special = "is a pipe, a device or a socket; expected a regular file";
-        refused("device", &|path| std::os::unix::fs::symlink("/dev/zero", path).unwrap(), special);
-        refused("pipe", &|path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success()), special);
+        let zeros = |path: std::path::PathBuf| std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+        refused("device", &zeros, "is a device; expected a regular file");
+        let pipe = |path: std::path::PathBuf| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        refused("pipe", &pipe, "is a pipe; expected a regular file");
         refused("folder", &|path| std::fs::create_dir(path).unwrap(), "is a folder; expected a regular file");
         // A terabyte of nothing takes no place on the disk.
         let sparse = |path: std::path::PathBuf| std::fs::File::create(path).unwrap().set_len(1 << 40).unwrap();
