@@ -14,15 +14,6 @@ pub(crate) struct Component {
 
 impl Graph {
     /// The connected components of more than `size` nodes, in the order of their first node.
-    ///
-    /// ```
-    /// let (graph, _) = nigh::Graph::from_edges(6, &[[0, 3], [1, 2], [3, 5]])?;
-    /// let parts = graph.components(1);
-    /// assert_eq!((&parts[0].nodes[..], &parts[1].nodes[..]), (&[0, 3, 5][..], &[1, 2][..]));
-    /// assert_eq!(parts[0].graph.neighbours(1), [0, 2]);
-    /// assert_eq!(graph.component_sizes(), [3, 2, 1]);
-    /// # Ok::<(), nigh::Error>(())
-    /// ```
     pub(crate) fn components(&self, size: usize) -> Vec<Component> {
         // The number of each node within its component.
         let mut place = vec![0u32; self.num_nodes()];
