@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ import nigh
 def communities() -> nigh.Graph:
     """400 nodes of ten communities, with classes."""
     return nigh.Graph("communities")
+
+
+@pytest.fixture(scope="session")
+def ray_token() -> str:
+    """One for all clusters of this process, which reads it once."""
+    return secrets.token_hex(32)
 
 
 @pytest.fixture(scope="session")

@@ -191,7 +191,7 @@ QUESTIONS: dict[str, tuple[Callable[[nigh.Model], Any], str]] = {
     "nothing": (lambda model: model.predict(), "answers `node=` or `pairs=`"),
     "two": (lambda model: model.predict(node=1, pairs=RING), "ask one"),
     "an unknown node": (lambda model: model.predict(node=99), "unknown node `99`"),
-    "several nodes": (lambda model: model.predict(node=[1, 2]), r"shape \(1, 2\)"),
+    "a table of nodes": (lambda model: model.predict(node=[[1, 2], [3, 4]]), r"shape \(2, 2\)"),
     "not a number": (lambda model: model.predict(node=float("nan")), "nan is no id"),
     "a bool": (lambda model: model.predict(node=True), "true and false"),
     "top negative": (lambda model: model.predict(node=1, top=-1), "`top` is -1"),

@@ -118,11 +118,11 @@ def kills(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(kills: Path) -> Iterator[None]:
+def cluster(kills: Path, ray_token: str) -> Iterator[None]:
     """Ray with room for four workers, as `nigh.ray` starts it."""
     with pytest.MonkeyPatch.context() as patch:
         # A token of these tests alone, and not in a file of the user.
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        patch.setenv("RAY_AUTH_TOKEN", ray_token)
         patch.delenv("RAY_AUTH_MODE", raising=False)
         patch.setenv("NIGH_RAY_KILL", str(kills))
         _workers.start(ray, 4)

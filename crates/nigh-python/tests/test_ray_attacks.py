@@ -500,11 +500,11 @@ def test_a_folder_that_disappears_is_named(runs: Runs, tmp_path: Path, monkeypat
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cluster(tmp_path_factory: pytest.TempPathFactory, ray_token: str) -> Iterator[Path]:
     """Ray with two workers; the folder says in which stages they are lost."""
     kills = tmp_path_factory.mktemp("kills")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        patch.setenv("RAY_AUTH_TOKEN", ray_token)
         patch.delenv("RAY_AUTH_MODE", raising=False)
         patch.setenv("NIGH_RAY_KILL", str(kills))
         _workers.start(ray, 2)
