@@ -26,12 +26,12 @@ fn commands_end_with_an_error_or_the_right_result_whenever_their_graph_file_chan
     folder.nigh("data convert edges.csv -q --out whole.nigh").ok();
     let whole = folder.read("whole.nigh");
     let lines = [
-        ("propagate graph.nigh --signal-dim 32 --hops 12 --memory 185MB --out OUT", "out.npy"),
+        ("propagate graph.nigh --signal-dim 32 --hops 12 --memory 83MB --out OUT", "out.npy"),
         (
             "train graph.nigh --model smp-linear --pairs-per-epoch 500 --epochs 3 --repeats 1 --memory 260MB -q --out OUT",
             "out",
         ),
-        ("certify graph.nigh --signal-dim 48 --pairs 40 --json --memory 185MB", ""),
+        ("certify graph.nigh --signal-dim 48 --pairs 40 --json --memory 83MB", ""),
     ];
     for (line, out) in lines {
         let result = |out: &str, stdout: Vec<u8>| match out {

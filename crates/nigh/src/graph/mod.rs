@@ -524,7 +524,7 @@ impl Arrays {
 }
 
 /// Stops the work with the error of a file.
-fn stop(error: Error) -> ! {
+pub(crate) fn stop(error: Error) -> ! {
     match error {
         Error::Format(error) => fail(error),
         other => unreachable!("a graph in memory can be read: {other}"),

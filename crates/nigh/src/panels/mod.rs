@@ -18,7 +18,7 @@ pub use progress::PanelProgress;
 pub use source::PanelSource;
 
 use crate::error::{Error, Result};
-use crate::graph::{HopOf, Operator, PanelEntry, Rows, hop_rows, whole_vectors};
+use crate::graph::{HopOf, Operator, PanelEntry, Rows, hop_rows, stop, whole_vectors};
 use crate::linalg::Matrix;
 use crate::linalg::aligned::AlignedVec;
 use crate::linalg::half::{Half, Storage};
@@ -173,7 +173,8 @@ impl Propagation {
                 Ok(())
             };
             let ended = self.panel::<f32>(panel.clone(), 1.0, plan.reads_edges, &done, buffers, &mut taken);
-            ended.expect("taking rows does not fail");
+            // Taking rows does not fail; reading the edges may.
+            ended.unwrap_or_else(|error| stop(error));
         }
     }
 
