@@ -113,10 +113,13 @@ def seconds_until_interrupted(prepare: str, work: str, folder: Path) -> float:
 #: What comes before, and the work. Reading and building take less than the delay on a fast machine, so that they are repeated.
 STAGES = {
     "reading": (
-        """open("edges.csv", "w").write("".join(f"{a},{b}\\n" for a, b in edges.tolist())); began()""",
-        """while True: nigh.Graph("edges.csv")""",
+        """def again():
+    while True: nigh.Graph("edges.csv")
+open("edges.csv", "w").write("".join(f"{a},{b}\\n" for a, b in edges.tolist())); began()""",
+        "again()",
     ),
-    "building": ("began()", "while True: nigh.Graph(edges)"),
+    # In a function: CPython 3.11 does not catch what interrupts the jump of a loop that ends a `try`.
+    "building": ("def again():\n    while True: nigh.Graph(edges)\nbegan()", "again()"),
     "set-up": ("graph = nigh.Graph(edges); began()", "nigh.train(graph, repeats=1, epochs=1, progress=False)"),
     "epochs": (
         "graph = nigh.Graph(edges)",
