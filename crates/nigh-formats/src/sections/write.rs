@@ -47,7 +47,7 @@ impl SectionWriter {
         SectionWriter::to(OutputFile::Named(PartialFile::create(path).map_err(Error::io(path))?), path)
     }
 
-    /// A new file without a name in this folder, which [`SectionWriter::into_sections`] completes. The system removes it when nobody uses
+    /// A new anonymous temporary file in this folder, which [`SectionWriter::into_sections`] completes. The system removes it when nobody uses
     /// it any more, however the process ends.
     pub fn unnamed(folder: &Path) -> Result<SectionWriter> {
         SectionWriter::to(OutputFile::Unnamed(unnamed_file(folder).map_err(Error::io(folder))?), folder)
@@ -165,7 +165,7 @@ impl SectionWriter {
     /// If it has one.
     pub fn into_sections(mut self) -> Result<Sections> {
         self.write_header()?;
-        let OutputFile::Unnamed(file) = self.file else { panic!("a file without a name") };
+        let OutputFile::Unnamed(file) = self.file else { panic!("an anonymous temporary file") };
         Sections::of_file(file, &self.path)
     }
 
