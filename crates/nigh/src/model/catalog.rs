@@ -83,8 +83,11 @@ named! {
     }
 }
 
-/// Dropout probability of features that enter `smp-proximity`: few words of a bag say what a document is about.
-const INPUT_DROPOUT: f32 = 0.7;
+/// Dropout probability of what `smp-proximity` knows of the features around a node: they are in a few directions already.
+const BLEND_DROPOUT: f32 = 0.1;
+
+/// Rows of `Ã^k X̂ V` that are shorter are not scaled to length one. Rows of `X̂` have length one.
+const SHORTEST_DIRECTIONS: f32 = 1e-3;
 
 /// Distances at which `smp-gated` hears the signal.
 const SIGNAL_HOPS: usize = 4;
@@ -124,13 +127,17 @@ pub const MODELS: &[CatalogModel] = &[
             let mut branches = Vec::new();
             if h.has_features {
                 sources.push(PairSource::Similarities);
-                branches.push(features().through(HopMixture::new(h.hops, INPUT_DROPOUT)));
+                branches.push(directions().through(HopBlend {
+                    hops: 0..=h.hops,
+                    shortest: SHORTEST_DIRECTIONS,
+                    dropout: BLEND_DROPOUT,
+                }));
             }
             if h.reconstruction == Reconstruction::Ridge {
                 sources.push(PairSource::Reconstruction);
             }
             if h.node_table == NodeTable::Learnt {
-                branches.push(ids().through(HopMixture::table(h.hops)));
+                branches.push(ids().through(HopMixture { hops: h.hops }));
             }
             Architecture { branches, pair_sources: sources, ..model([]) }
         },
@@ -147,7 +154,7 @@ pub const MODELS: &[CatalogModel] = &[
             let of_all = [
                 labels().through(LabelVote),
                 labels().and(Source::Structure).through(HiddenLayer { dropout }),
-                signal().through(HopBlend { hops: SIGNAL_HOPS, dropout }),
+                signal().through(HopBlend { hops: 1..=SIGNAL_HOPS, shortest: 0.0, dropout }),
             ];
             let branches = of_features.into_iter().filter(|_| h.has_features).chain(of_all).collect();
             Architecture { branches, ..model([]) }.head(Head::Gated)
@@ -256,6 +263,11 @@ pub fn signal() -> Sources {
 /// Labels of training nodes `-> ...`
 pub fn labels() -> Sources {
     Sources(vec![Source::Labels])
+}
+
+/// `X̂ V -> ...`
+pub fn directions() -> Sources {
+    Sources(vec![Source::Directions])
 }
 
 /// `I -> ...`

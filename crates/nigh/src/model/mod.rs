@@ -8,6 +8,7 @@ mod head;
 mod heuristic;
 mod pair_head;
 mod pair_scalars;
+mod projection;
 mod vectors;
 mod view;
 mod without;
@@ -76,8 +77,14 @@ impl Architecture {
 
     /// Whether a source takes part.
     pub fn uses(&self, source: Source) -> bool {
-        let compares = source == Source::Features && self.pair_sources.contains(&PairSource::Similarities);
-        compares || self.branches.iter().any(|branch| branch.sources.contains(&source))
+        let projects = source == Source::Features && self.projects_features();
+        projects || self.branches.iter().any(|branch| branch.sources.contains(&source))
+    }
+
+    /// Whether features are seen in their leading directions.
+    fn projects_features(&self) -> bool {
+        self.pair_sources.contains(&PairSource::Similarities)
+            || self.branches.iter().any(|branch| branch.sources.contains(&Source::Directions))
     }
 
     /// Whether all that is learnt belongs to single nodes, so that nothing carries over to another graph.
@@ -455,7 +462,10 @@ fn declared(architecture: &Architecture, shape: &Shape, seeds: Seeds, most: usiz
         scoring.record(&mut access, width, num_pair_scalars(architecture, shape));
     }
     let num_scalars = num_pair_scalars(architecture, shape);
-    pair_scalars::declare(&architecture.pair_sources, num_scalars, shape.num_features, &mut access);
+    pair_scalars::declare(num_scalars, &mut access);
+    if architecture.projects_features() {
+        projection::declare(shape.num_features, &mut access);
+    }
     vectors::declare(&architecture.pair_sources, &mut access);
     Ok((weights, width))
 }
@@ -627,6 +637,9 @@ fn piece(
             let folds = seeds.stream(Purpose::Folds, &[]);
             Piece::Dense(tape.constant(label_rows(&view.operator, &labels, kind, classes, folds, &view.addresses)))
         }
+        Source::Directions => {
+            Piece::Dense(tape.constant(projection::leading(&view.features, shape.num_features, weights)))
+        }
         Source::Structure => {
             let [mean, scale] = ["mean", "scale"]
                 .map(|name| weights.frozen(&format!("structure/{name}"), [1, STRUCTURE_WIDTH]).clone());
@@ -663,6 +676,16 @@ impl Recording {
     /// Takes over the storage of another recording of the same model.
     pub fn reuse(&mut self, other: Recording) {
         self.tape.reuse(other.tape);
+    }
+
+    /// Takes over the storage of another recording of the same model, which keeps what message passing gave it.
+    pub fn borrow_buffers(&mut self, other: &mut Recording) {
+        self.tape.borrow_buffers(&mut other.tape);
+    }
+
+    /// The memory of what message passing gave it, where that comes first.
+    pub fn constant_bytes(&self) -> usize {
+        self.tape.constant_bytes()
     }
 
     fn into_representation(mut self, model: &Model) -> Matrix {

@@ -2,11 +2,8 @@
 //! features, their similarity over hops. Everything is computed from a view, so from what message passing may see.
 
 use super::{Heuristic, Model, View};
-use crate::dataset::Features;
 use crate::graph::{Graph, Operator};
-use crate::linalg::dispatch::simd;
-use crate::linalg::svd::{Rows, truncated_svd};
-use crate::linalg::{Matrix, add_scaled, for_row_blocks};
+use crate::linalg::{Matrix, for_row_blocks};
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
 use crate::source::Signal;
@@ -50,27 +47,14 @@ impl PairSource {
 const MEAN: &str = "pairs/mean";
 const SCALE: &str = "pairs/scale";
 
-/// From features to the columns that are compared.
-const PROJECTION: &str = "pairs/projection";
-
-/// How much each feature counts: the inverse document frequency of words.
-const RARITY: &str = "pairs/rarity";
-
-/// Columns that are compared, where there are more features.
-const PROJECTED: usize = 256;
-
 /// Standardised numbers are clipped here: one outlier must not decide about a pair.
 const MOST: f32 = 5.0;
 
-/// Declares what is known of pairs from the training: zero until it is learnt.
-pub(super) fn declare(sources: &[PairSource], width: usize, num_features: usize, weights: &mut WeightAccess<'_>) {
+/// Declares means and scales: zero until they are learnt.
+pub(super) fn declare(width: usize, weights: &mut WeightAccess<'_>) {
     if width > 0 {
         weights.frozen(MEAN, [1, width]);
         weights.frozen(SCALE, [1, width]);
-    }
-    if sources.contains(&PairSource::Similarities) {
-        weights.frozen(PROJECTION, [num_features, num_features.min(PROJECTED)]);
-        weights.frozen(RARITY, [1, num_features]);
     }
 }
 
@@ -104,14 +88,10 @@ impl Model {
             signal: shape.signal,
             signal_dim: shape.signal_dim,
         };
-        let features = self.compared_features(view);
-        pair_scalars(&self.architecture().pair_sources, &settings, view, features.as_ref(), self.seeds(), pairs)
-    }
-
-    /// The columns of the features that are compared, if the model compares any.
-    pub(super) fn compared_features(&self, view: &View) -> Option<Matrix> {
-        let [projection, rarity] = [PROJECTION, RARITY].map(|name| self.weights.get(name).map(|weight| &weight.value));
-        Some(projected(&view.features, rarity?.data(), projection?))
+        let sources = &self.architecture().pair_sources;
+        let compares = sources.contains(&PairSource::Similarities);
+        let features = if compares { self.projected_features(view) } else { None };
+        pair_scalars(sources, &settings, view, features.as_ref(), self.seeds(), pairs)
     }
 
     /// Learns means and scales from the numbers of training pairs: a mean of zero and a deviation of one, both kinds of pairs
@@ -149,57 +129,6 @@ impl Model {
             for ((value, mean), scale) in row.iter_mut().zip(mean.value.data()).zip(scale.value.data()) {
                 *value = ((*value - mean) * scale).clamp(-MOST, MOST);
             }
-        }
-    }
-
-    /// Learns which columns of the features are compared: all, or the leading right singular vectors of many. Rare words count
-    /// more than common ones.
-    pub(super) fn learn_projection(&mut self, features: &Features) {
-        let seeds = self.seeds();
-        let Some(projection) = self.weights.named(PROJECTION) else { return };
-        let [num_features, rank] = projection.value.shape();
-        projection.value = match features {
-            _ if num_features == rank => Matrix::identity(rank),
-            Features::Sparse(matrix) => truncated_svd(Rows::Sparse(&matrix.tf_idf()), rank, seeds).right,
-            Features::Dense(matrix) => truncated_svd(Rows::Dense(&matrix.with_unit_rows()), rank, seeds).right,
-            Features::Constant(_) => Matrix::identity(rank),
-        };
-        let counts = match features {
-            Features::Sparse(matrix) => matrix.inverse_document_frequencies(),
-            _ => vec![1.0; num_features],
-        };
-        self.weights.named(RARITY).expect("declared with the projection").value =
-            Matrix::from_data(1, num_features, counts);
-    }
-}
-
-/// Rows of unit length, rare words weighed more, times the projection.
-fn projected(features: &Features, rarity: &[f32], projection: &Matrix) -> Matrix {
-    let width = projection.cols();
-    let mut rows = Matrix::zeros(features.rows(), width);
-    let entries = |row: usize| -> Vec<(u32, f32)> {
-        match features {
-            Features::Sparse(matrix) => matrix.row(row).collect(),
-            Features::Dense(matrix) => (0..).zip(matrix.row(row).iter().copied()).collect(),
-            Features::Constant(_) => vec![(0, 1.0)],
-        }
-    };
-    for_row_blocks(rows.data_mut(), width, 64 * width, |first, rows| {
-        for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-            let mut entries = entries(first + at);
-            entries.iter_mut().for_each(|(column, value)| *value *= rarity[*column as usize]);
-            let length = entries.iter().map(|(_, value)| value * value).sum::<f32>().sqrt();
-            let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
-            add_rows(row, &entries, scale, projection);
-        }
-    });
-    rows
-}
-
-simd! {
-    fn add_rows(sum: &mut [f32], entries: &[(u32, f32)], scale: f32, rows: &Matrix) {
-        for &(row, value) in entries {
-            add_scaled(sum, scale * value, rows.row(row as usize));
         }
     }
 }

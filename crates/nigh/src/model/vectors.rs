@@ -86,7 +86,7 @@ impl Model {
             take(at, unit_rows(&walks));
         }
         drop(walks);
-        if let Some(features) = self.compared_features(view) {
+        if let Some(features) = self.projected_features(view) {
             let columns = features.cols().min(COLUMNS);
             let mut x = Matrix::from_fn(features.rows(), columns, |node, column| features.row(node)[column]);
             drop(features);

@@ -30,5 +30,7 @@ named! {
         Labels = "labels",
         /// Degrees, triangles and walks around a node.
         Structure = "structure",
+        /// `X̂ V`: the features with rare words weighed more and rows of length one, in their leading directions.
+        Directions = "directions",
     }
 }

@@ -195,14 +195,33 @@ impl Tape {
         var
     }
 
-    /// Takes over the storage of another recording of the same steps.
-    pub fn reuse(&mut self, other: Tape) {
+    /// Takes over the storage of another recording of the same steps, which keeps its constants.
+    pub fn borrow_buffers(&mut self, other: &mut Tape) {
+        let dynamic = |at: &usize| self.steps[*at].is_dynamic;
+        for at in (0..self.steps.len()).filter(dynamic) {
+            self.values[at] = std::mem::take(&mut other.values[at]);
+        }
+        self.gradients = std::mem::take(&mut other.gradients);
+        self.gradients.resize_with(self.steps.len(), Matrix::default);
+        self.spare = std::mem::take(&mut other.spare);
+    }
+
+    /// Takes over the storage of another recording of the same steps, that of its constants included.
+    pub fn reuse(&mut self, mut other: Tape) {
+        self.borrow_buffers(&mut other);
         for (own, storage) in self.values.iter_mut().zip(other.values).filter(|(own, _)| own.data().is_empty()) {
             *own = storage;
         }
-        self.gradients = other.gradients;
-        self.gradients.resize_with(self.steps.len(), Matrix::default);
-        self.spare = other.spare;
+    }
+
+    /// The memory of values that stay from pass to pass.
+    pub fn constant_bytes(&self) -> usize {
+        let constant = |at: &usize| !self.steps[*at].is_dynamic;
+        let bytes = |matrix: &Matrix| size_of_val(matrix.data());
+        (0..self.steps.len())
+            .filter(constant)
+            .map(|at| bytes(&self.values[at]) + self.whole[at].as_ref().map_or(0, bytes))
+            .sum()
     }
 
     /// Whether a value stays the same from pass to pass.
@@ -265,6 +284,17 @@ impl Tape {
         if !self.constants_are_known {
             self.compute(false, weights, pass);
             self.constants_are_known = true;
+            self.free_inner_constants();
+        }
+    }
+
+    /// Frees the constants from which only other constants were computed.
+    fn free_inner_constants(&mut self) {
+        for at in (0..self.steps.len()).filter(|&at| !self.steps[at].is_dynamic) {
+            let mut readers = self.steps.iter().filter(|step| step.inputs.contains(&Place::Step(at))).peekable();
+            if readers.peek().is_some() && readers.all(|step| !step.is_dynamic) {
+                self.values[at] = Matrix::default();
+            }
         }
     }
 

@@ -35,28 +35,44 @@ pub(super) struct Trainer<O: Objective> {
     curve: Vec<Evaluation>,
 }
 
-/// Training parts with views of their own. There are many of them, so one is recorded at a time.
+/// Training parts with views of their own. There are many of them: their recordings share one set of buffers, and all are kept
+/// only if what message passing gave them is small.
 struct MaskedParts<T> {
     parts: Vec<Part<T>>,
     /// The parts before anything was hidden, if the folds change from epoch to epoch.
     whole: Vec<Part<T>>,
-    recorded: Option<(usize, Recording)>,
+    /// One per part, as far as they are kept.
+    recorded: Vec<Option<Recording>>,
+    /// The part whose recording has the buffers.
+    last: Option<usize>,
 }
 
+/// Memory for what message passing gives all masked parts together.
+const KEPT_BYTES: usize = 512 << 20;
+
 impl<T> MaskedParts<T> {
+    fn new(parts: Vec<Part<T>>, whole: Vec<Part<T>>) -> MaskedParts<T> {
+        let recorded = parts.iter().map(|_| None).collect();
+        MaskedParts { parts, whole, recorded, last: None }
+    }
+
     /// The recording over the view of a part.
     fn recording(&mut self, part: usize, model: &Model) -> (&Part<T>, &mut Recording) {
-        let recording = match self.recorded.take() {
-            Some((recorded, recording)) if recorded == part => recording,
-            before => {
-                let mut recording = model.record(&self.parts[part].view);
-                if let Some((_, before)) = before {
-                    recording.reuse(before);
-                }
-                recording
-            }
+        let last = self.last.replace(part).filter(|&last| last != part);
+        let before = last.and_then(|last| self.recorded[last].take());
+        let mut recording = match self.recorded[part].take() {
+            Some(recording) => recording,
+            None => model.record(&self.parts[part].view),
         };
-        (&self.parts[part], &mut self.recorded.insert((part, recording)).1)
+        if let (Some(mut before), Some(last)) = (before, last) {
+            if before.constant_bytes() * self.parts.len() <= KEPT_BYTES {
+                recording.borrow_buffers(&mut before);
+                self.recorded[last] = Some(before);
+            } else {
+                recording.reuse(before);
+            }
+        }
+        (&self.parts[part], self.recorded[part].insert(recording))
     }
 }
 
@@ -126,11 +142,8 @@ impl<O: Objective> Trainer<O> {
                 (Adam::new(&model.weights), 0, None, Vec::new())
             }
         };
-        let masked = O::mask(&parts.train, &fit, model.seeds(), epoch + 1).map(|masked| MaskedParts {
-            parts: masked,
-            whole: parts.train.clone(),
-            recorded: None,
-        });
+        let masked = O::mask(&parts.train, &fit, model.seeds(), epoch + 1)
+            .map(|masked| MaskedParts::new(masked, parts.train.clone()));
         let train = masked.as_ref().map_or(&parts.train, |masked| &masked.parts);
         let mut progress = |done, total| observer.stage(Stage::SetUp, done, total);
         let objective = O::new(&fit, &mut model, train, &mut progress)?;
@@ -198,7 +211,7 @@ impl<O: Objective> Trainer<O> {
         let Some(masked) = &mut self.masked else { return };
         if self.fit.masking == Masking::Batch {
             let parts = O::mask(&masked.whole, &self.fit, self.model.seeds(), self.epoch);
-            (masked.parts, masked.recorded) = (parts.expect("masked as before"), None);
+            *masked = MaskedParts::new(parts.expect("masked as before"), std::mem::take(&mut masked.whole));
             self.objective.replace_parts(&masked.parts, &self.model, self.epoch);
         }
     }
