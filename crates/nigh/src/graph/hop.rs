@@ -1,6 +1,6 @@
 //! `Y = Ã^K X + b`, hop by hop: the innermost loop of every model.
 
-use super::{EdgeMask, Operator, Rows};
+use super::{EdgeMask, Operator, Rows, STRETCH};
 use crate::linalg::aligned::AlignedVec;
 use crate::linalg::dispatch::simd;
 use crate::linalg::half::{self, Convert, Entry, Half, Storage};
@@ -247,11 +247,25 @@ fn apply_half_hops(
     true
 }
 
-/// `y = diag(l) (A + s I) diag(r) x + b`, a row at a time: gathered, never scattered. An empty `b` is none.
+/// `y = diag(l) (A + s I) diag(r) x + b`, a row at a time: gathered, never scattered. An empty `b` is none. The edges of a graph file that
+/// were not loaded are read in stretches.
 pub(crate) fn apply_rows(operator: &Operator, x: &Matrix, bias: &[f32], y: &mut Matrix) {
     assert_eq!(x.rows(), operator.graph().num_nodes(), "one row per node");
-    y.reshape(x.rows(), x.cols());
-    Hop { bias, ..Hop::new(operator, x.data(), x.cols()) }.run(y.data_mut());
+    let width = x.cols();
+    y.reshape(x.rows(), width);
+    if operator.graph().held().is_ok() {
+        Hop { bias, ..Hop::new(operator, x.data(), width) }.run(y.data_mut());
+        return;
+    }
+    // Edges stay in their file and pass by.
+    operator.graph().for_each_stretch(STRETCH, |rows| {
+        let (range, Rows { first, offsets, neighbours, weights }) = (rows.range(), rows);
+        let (scale, own_right) = (&operator.left()[range.clone()], &operator.right()[range.clone()]);
+        let rows = OperatorRows { first, offsets, neighbours, weights, scale, right: operator.right() };
+        let hop = Hop { own_right, self_weight: operator.self_weight(), bias, ..Hop::of_rows(rows, x.data(), width) };
+        let y = &mut y.data_mut()[range.start * width..range.end * width];
+        let _ = !y.is_empty() && hop.divide(first, y);
+    });
 }
 
 /// Numbers in which panels are kept between hops.

@@ -48,12 +48,28 @@ impl Graph {
         }
         let mut order: Vec<u32> = (0..pairs.len() as u32).collect();
         order.par_sort_unstable_by_key(|&at| pairs[at as usize]);
-        let mut answers = vec![T::default(); pairs.len()];
-        for some in order.chunks(LOOKED_UP) {
+        let ask = |some: &[u32]| -> Vec<T> {
             threads::check();
-            some.iter().for_each(|&at| answers[at as usize] = ask(self, pairs[at as usize]));
-        }
+            some.iter().map(|&at| ask(self, pairs[at as usize])).collect()
+        };
+        let found: Vec<T> = order.par_chunks(LOOKED_UP).flat_map_iter(ask).collect();
+        let mut answers = vec![T::default(); pairs.len()];
+        order.iter().zip(found).for_each(|(&at, answer)| answers[at as usize] = answer);
         answers
+    }
+
+    /// A number for each of some nodes, which ascend, from its neighbours. A graph file is read from its start to its end.
+    pub(crate) fn of_some_rows(&self, nodes: &[u32], number: impl Fn(&[u32]) -> f32 + Sync) -> Vec<f32> {
+        if self.held().is_ok() {
+            return nodes.par_iter().map(|&node| number(self.neighbours(node as usize))).collect();
+        }
+        let mut numbers = Vec::with_capacity(nodes.len());
+        self.for_each_stretch(STRETCH, |rows| {
+            let count = nodes[numbers.len()..].partition_point(|&node| (node as usize) < rows.range().end);
+            let here = &nodes[numbers.len()..][..count];
+            numbers.par_extend(here.par_iter().map(|&node| number(rows.neighbours(node as usize))));
+        });
+        numbers
     }
 
     /// Rows in any order, on any thread.

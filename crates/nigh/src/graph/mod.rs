@@ -313,7 +313,7 @@ impl Graph {
     }
 
     /// The degree of each node, in order.
-    fn each_degree(&self, mut take: impl FnMut(usize, usize)) {
+    pub(crate) fn each_degree(&self, mut take: impl FnMut(usize, usize)) {
         match self.held() {
             Ok(arrays) => arrays.offsets.windows(2).enumerate().for_each(|(node, ends)| take(node, ends[1] - ends[0])),
             Err(stored) => stored.each_degree(take).unwrap_or_else(|error| fail(error)),

@@ -4,7 +4,6 @@ use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
 use crate::names::named;
 use crate::threads;
-use rayon::prelude::*;
 use std::sync::Arc;
 
 named! {
@@ -30,9 +29,6 @@ const BETA: f32 = 0.005;
 /// Sources whose walks are followed together.
 const SOURCES_AT_A_TIME: usize = 16;
 
-/// Pairs that one thread scores at a time.
-const PAIRS_PER_TASK: usize = 1 << 10;
-
 impl Heuristic {
     /// The longest walk of `katz`, so that the sum is finite on every graph.
     pub(crate) const LONGEST_WALK: usize = 5;
@@ -56,33 +52,46 @@ impl Heuristic {
         pairs: &[[u32; 2]],
         progress: &mut dyn FnMut(usize, usize),
     ) -> Vec<f32> {
-        let worth = |node: u32| {
-            // A node between two others has two neighbours; only between a node and itself there may be one.
-            let degree = graph.degree(node as usize).max(2) as f32;
-            match self {
-                Heuristic::AdamicAdar => 1.0 / degree.ln(),
-                Heuristic::ResourceAllocation => 1.0 / degree,
-                _ => 1.0,
-            }
-        };
         match self {
             Heuristic::Katz => katz(graph, pairs, progress),
             Heuristic::PreferentialAttachment => {
                 pairs.iter().map(|pair| pair.map(|node| graph.degree(node as usize) as f32).iter().product()).collect()
             }
-            _ => {
-                let scores = |pairs: &[[u32; 2]]| -> Vec<f32> {
-                    threads::check();
-                    pairs.iter().map(|&[a, b]| of_common(graph, a, b, worth)).collect()
-                };
-                pairs.par_chunks(PAIRS_PER_TASK).flat_map_iter(scores).collect()
-            }
+            _ => graph.ask_each(pairs, |graph, [a, b]| {
+                let mut sum = 0.0;
+                for_common(graph, a, b, |node| sum += self.weight_of_common(graph.degree(node as usize)));
+                sum
+            }),
+        }
+    }
+
+    /// How much a shared neighbour of this degree counts.
+    fn weight_of_common(self, degree: usize) -> f32 {
+        // A node between two others has two neighbours; only between a node and itself there may be one.
+        let degree = degree.max(2) as f32;
+        match self {
+            Heuristic::AdamicAdar => 1.0 / degree.ln(),
+            Heuristic::ResourceAllocation => 1.0 / degree,
+            _ => 1.0,
         }
     }
 }
 
-/// The sum over the neighbours that two nodes share; a node shares all of them with itself.
-fn of_common(graph: &Graph, a: u32, b: u32, worth: impl Fn(u32) -> f32) -> f32 {
+/// Of each pair, the number of neighbours that both share, and their weights by Adamic and Adar, and by resource allocation.
+pub(super) fn shared(graph: &Graph, pairs: &[[u32; 2]]) -> Vec<[f32; 3]> {
+    let kinds = [Heuristic::CommonNeighbors, Heuristic::AdamicAdar, Heuristic::ResourceAllocation];
+    graph.ask_each(pairs, |graph, [a, b]| {
+        let mut sums = [0.0; 3];
+        for_common(graph, a, b, |node| {
+            let degree = graph.degree(node as usize);
+            sums.iter_mut().zip(kinds).for_each(|(sum, kind)| *sum += kind.weight_of_common(degree));
+        });
+        sums
+    })
+}
+
+/// Calls `take` for the neighbours that two nodes share, in ascending order; a node shares all of them with itself.
+fn for_common(graph: &Graph, a: u32, b: u32, take: impl FnMut(u32)) {
     let (a, b) = (graph.lookup().neighbours(a as usize), graph.lookup().neighbours(b as usize));
     let (few, many) = if a.len() <= b.len() { (&*a, &*b) } else { (&*b, &*a) };
     // Both lists ascend: what lies before a match can't match again.
@@ -91,7 +100,7 @@ fn of_common(graph: &Graph, a: u32, b: u32, worth: impl Fn(u32) -> f32) -> f32 {
         *rest = &rest[at..];
         Some((rest.first() == Some(&node)).then_some(node))
     });
-    common.flatten().map(worth).sum()
+    common.flatten().for_each(take);
 }
 
 /// Walks are followed from one end of each pair, a few ends at a time: `x_l = β A x_(l-1)`. From nodes with the same

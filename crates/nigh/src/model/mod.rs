@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub(crate) mod decoder;
+mod expected_pairs;
 pub(crate) mod gate;
 pub(crate) use gate::KnownClasses;
 mod head;

@@ -1,13 +1,16 @@
 //! What is known of a pair before anything is learnt: walk proximities of several lengths, degrees, shared neighbours and, with
 //! features, their similarity over hops. Everything is computed from a view, so from what message passing may see.
 
-use super::{Heuristic, Model, View};
+use super::expected_pairs::KnownBy;
+use super::heuristic::shared;
+use super::projection::Directions;
+use super::{Model, View};
 use crate::graph::{Graph, Operator};
 use crate::linalg::{Matrix, for_row_blocks};
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
 use crate::source::Signal;
-use crate::source::hop_products::{HopProducts, hop_products};
+use crate::source::hop_products::{HopProducts, PairEnds, hop_products};
 use crate::source::walks::{self, Proximities, walk_products};
 use crate::tape::{WeightAccess, Weights};
 
@@ -90,8 +93,16 @@ impl Model {
         };
         let sources = &self.architecture().pair_sources;
         let compares = sources.contains(&PairSource::Similarities);
-        let features = if compares { self.projected_features(view) } else { None };
-        pair_scalars(sources, &settings, view, features.as_ref(), self.seeds(), pairs)
+        let directions = if compares { self.directions(&view.features) } else { None };
+        let compute =
+            |pairs: &[[u32; 2]]| pair_scalars(sources, &settings, view, directions.as_ref(), self.seeds(), pairs);
+        match &view.expected {
+            Some(expected) => {
+                let by = KnownBy { sources: sources.clone(), settings, seed: self.seeds().root() };
+                expected.numbers(by, pairs, compute)
+            }
+            None => compute(pairs),
+        }
     }
 
     /// Learns means and scales from the numbers of training pairs: a mean of zero and a deviation of one, both kinds of pairs
@@ -133,26 +144,27 @@ impl Model {
     }
 }
 
-/// The numbers of all sources for every pair, side by side. `features` are rows whose inner products say how similar two nodes
-/// are; only [`PairSource::Similarities`] needs them.
+/// The numbers of all sources for every pair, side by side. `directions` are rows whose inner products say how similar two nodes are;
+/// only [`PairSource::Similarities`] needs them.
 pub(crate) fn pair_scalars(
     sources: &[PairSource],
     settings: &PairSettings,
     view: &View,
-    features: Option<&Matrix>,
+    directions: Option<&Directions<'_>>,
     seeds: Seeds,
     pairs: &[[u32; 2]],
 ) -> Matrix {
     let width = sources.iter().map(|source| source.width(settings.longest_walk)).sum();
     let mut scalars = Matrix::zeros(pairs.len(), width);
+    let ends = PairEnds::of(pairs);
     let mut left = 0;
     for &source in sources {
         let part = match source {
-            PairSource::Walks => walk_scalars(settings, view, seeds, pairs),
-            PairSource::Degrees => degree_scalars(view.graph(), pairs),
-            PairSource::SharedNeighbours => shared_neighbours(view, pairs),
+            PairSource::Walks => walk_scalars(settings, view, seeds, &ends),
+            PairSource::Degrees => degree_scalars(view.graph(), &ends),
+            PairSource::SharedNeighbours => shared_neighbours(view.graph(), pairs),
             PairSource::Reconstruction => view.ridge().reconstructed(pairs),
-            PairSource::Similarities => similarities(view, features.expect("features to compare"), pairs),
+            PairSource::Similarities => similarities(view, directions.expect("features to compare"), &ends),
         };
         for pair in 0..pairs.len() {
             scalars.row_mut(pair)[left..][..part.cols()].copy_from_slice(part.row(pair));
@@ -164,29 +176,30 @@ pub(crate) fn pair_scalars(
 
 /// For each length: the proximity as a count of walks, `ln(p sqrt(d_i d_j) + 1e-4)`; relative to a random graph of these degrees,
 /// `ln(p n d̄ / sqrt(d_i d_j) + 1e-2)`; and relative to the walks of both nodes back to themselves.
-fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, pairs: &[[u32; 2]]) -> Matrix {
+fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, ends: &PairEnds) -> Matrix {
     let graph = view.operator.graph();
     let operator = Operator::walk(graph.clone());
     let stream = seeds.stream(Purpose::Signal, &[view.graph]);
     let signal = (settings.signal, stream, &view.addresses[..], settings.signal_dim);
     let HopProducts { pairs: products, squares } =
-        walk_products(&operator, settings.proximities, settings.longest_walk, signal, pairs);
-    let ends = 2.0 * graph.num_edges() as f32;
+        walk_products(&operator, settings.proximities, settings.longest_walk, signal, view.execution.columns(), ends);
+    let roots: Vec<f32> = ends.nodes.iter().map(|&node| graph.degree(node as usize).max(1) as f32).collect();
+    let num_ends = 2.0 * graph.num_edges() as f32;
     let width = PairSource::Walks.width(settings.longest_walk);
-    let mut scalars = Matrix::zeros(pairs.len(), width);
+    let mut scalars = Matrix::zeros(ends.pairs.len(), width);
     for_row_blocks(scalars.data_mut(), width, 16 * width, |first, rows| {
         for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-            let [i, j] = pairs[first + at].map(|node| node as usize);
-            let root = (graph.degree(i).max(1) as f32 * graph.degree(j).max(1) as f32).sqrt();
+            let [i, j] = ends.pairs[first + at].map(|place| place as usize);
+            let root = (roots[i] * roots[j]).sqrt();
             let of_lengths = products.row(first + at).iter().zip(walks::lengths(settings.longest_walk));
             for ((&p, length), out) in of_lengths.zip(row.chunks_exact_mut(3)) {
                 // An estimate may fall below zero.
                 let p = p.max(0.0);
                 let [a, b] = walks::halves(length);
-                let returns = |node: usize| (squares.row(node)[a] * squares.row(node)[b]).sqrt();
+                let returns = |place: usize| (squares.row(place)[a] * squares.row(place)[b]).sqrt();
                 let both = (returns(i) * returns(j)).sqrt();
                 out[0] = (p * root + 1e-4).ln();
-                out[1] = (p * ends / root + 1e-2).ln();
+                out[1] = (p * num_ends / root + 1e-2).ln();
                 out[2] = if both > 0.0 { p / both } else { 0.0 };
             }
         }
@@ -195,40 +208,37 @@ fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, pairs: &[[u3
 }
 
 /// Of `ln(1 + d)`: sum, difference, smaller one and product; of the mean over neighbours: sum, difference and smaller one.
-fn degree_scalars(graph: &Graph, pairs: &[[u32; 2]]) -> Matrix {
-    let logs: Vec<f32> = (0..graph.num_nodes()).map(|node| (graph.degree(node) as f32).ln_1p()).collect();
-    let mean = |node: usize| {
-        let sum: f32 = graph.neighbours(node).iter().map(|&other| logs[other as usize]).sum();
-        sum / graph.degree(node).max(1) as f32
-    };
-    let means: Vec<f32> = (0..graph.num_nodes()).map(mean).collect();
+fn degree_scalars(graph: &Graph, ends: &PairEnds) -> Matrix {
+    let mut logs = vec![0f32; graph.num_nodes()];
+    graph.each_degree(|node, degree| logs[node] = (degree as f32).ln_1p());
+    let means = graph.of_some_rows(&ends.nodes, |neighbours| {
+        neighbours.iter().map(|&other| logs[other as usize]).sum::<f32>() / neighbours.len().max(1) as f32
+    });
     let row = |&[i, j]: &[u32; 2]| {
-        let [(a, b), (c, d)] = [&logs, &means].map(|of| (of[i as usize], of[j as usize]));
+        let [i, j] = [i as usize, j as usize];
+        let ([a, b], [c, d]) = ([i, j].map(|at| logs[ends.nodes[at] as usize]), [means[i], means[j]]);
         [a + b, (a - b).abs(), a.min(b), a * b, c + d, (c - d).abs(), c.min(d)]
     };
-    Matrix::from_data(pairs.len(), 7, pairs.iter().flat_map(row).collect())
+    Matrix::from_data(ends.pairs.len(), 7, ends.pairs.iter().flat_map(row).collect())
 }
 
-fn shared_neighbours(view: &View, pairs: &[[u32; 2]]) -> Matrix {
-    let heuristics = [Heuristic::CommonNeighbors, Heuristic::AdamicAdar, Heuristic::ResourceAllocation];
-    let counts = heuristics.map(|heuristic| heuristic.scores(view.operator.graph(), pairs));
+fn shared_neighbours(graph: &Graph, pairs: &[[u32; 2]]) -> Matrix {
+    let counts = shared(graph, pairs);
     // Resource allocation is small where neighbours have many others.
     let scales = [1.0, 1.0, 10.0];
-    Matrix::from_fn(pairs.len(), heuristics.len(), |pair, column| (scales[column] * counts[column][pair]).ln_1p())
+    Matrix::from_fn(pairs.len(), scales.len(), |pair, column| (scales[column] * counts[pair][column]).ln_1p())
 }
 
 /// Cosines of `Ã^a X` and `Ã^b X`.
-fn similarities(view: &View, features: &Matrix, pairs: &[[u32; 2]]) -> Matrix {
-    let panel = |columns: std::ops::Range<usize>| {
-        Matrix::from_fn(features.rows(), columns.len(), |i, c| features.row(i)[columns.start + c])
-    };
-    let found = hop_products(&view.operator, features.cols(), panel, &SIMILARITIES, pairs);
-    let length = |node: u32, [a, b]: [usize; 2]| {
-        let squares = found.squares.row(node as usize);
+fn similarities(view: &View, directions: &Directions<'_>, ends: &PairEnds) -> Matrix {
+    let fill = |columns, panel: &mut Matrix| directions.fill(columns, panel);
+    let found = hop_products(&view.operator, [directions.cols(), view.execution.columns()], fill, &SIMILARITIES, ends);
+    let length = |place: u32, [a, b]: [usize; 2]| {
+        let squares = found.squares.row(place as usize);
         (squares[a] * squares[b]).sqrt()
     };
-    Matrix::from_fn(pairs.len(), SIMILARITIES.len(), |pair, column| {
-        let ([i, j], hops) = (pairs[pair], SIMILARITIES[column]);
+    Matrix::from_fn(ends.pairs.len(), SIMILARITIES.len(), |pair, column| {
+        let ([i, j], hops) = (ends.pairs[pair], SIMILARITIES[column]);
         let lengths = (length(i, hops) * length(j, hops)).sqrt();
         if lengths > 0.0 { found.pairs.row(pair)[column] / lengths } else { 0.0 }
     })
@@ -239,7 +249,6 @@ mod tests {
     use super::*;
     use crate::dataset::{Dataset, Features, generate};
     use crate::graph::order_by;
-    use crate::linalg::SparseMatrix;
     use crate::model::Dimensions;
     use crate::train::Config;
 
@@ -257,7 +266,7 @@ mod tests {
         let graph = generate::communities(4, 8, 0.2, 3).graph;
         let n = graph.num_nodes();
         let features = Matrix::from_fn(n, 5, |i, c| ((i * 7 + c * 3) % 11) as f32 - 5.0);
-        let view = View::new(graph, Features::Dense(features.clone().into())).unwrap();
+        let view = View::new(graph, Features::Dense(features.into())).unwrap();
         let order = order_by(&(0..n as u32).map(|i| i * 13 % n as u32).collect::<Vec<u32>>());
         let moved = view.permute(&order).unwrap();
         let mut places = vec![0u32; n];
@@ -266,16 +275,18 @@ mod tests {
         let moved_pairs: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(|node| places[node as usize])).collect();
         for proximities in [Proximities::Exact, Proximities::Estimated] {
             let settings = PairSettings { proximities, longest_walk: 6, signal: Signal::Gaussian, signal_dim: 24 };
-            let known = |view: &View, rows: &Matrix, pairs: &[[u32; 2]]| {
-                pair_scalars(&ALL, &settings, view, Some(rows), Seeds::new(5), pairs)
+            let known = |view: &View, pairs: &[[u32; 2]]| {
+                let (features, rarity, projection) = (&view.features, &[1.0; 5], &Matrix::identity(5));
+                let directions = Directions { features, rarity, projection };
+                pair_scalars(&ALL, &settings, view, Some(&directions), Seeds::new(5), pairs)
             };
-            let here = known(&view, &features, &pairs);
-            let there = known(&moved, &features.permute_rows(&order), &moved_pairs);
+            let here = known(&view, &pairs);
+            let there = known(&moved, &moved_pairs);
             let near = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3 * a.abs().max(1.0);
             assert!(here.data().iter().zip(there.data()).all(near), "{proximities}");
             // Both directions of a pair are one pair.
             let reversed: Vec<[u32; 2]> = pairs.iter().map(|&[i, j]| [j, i]).collect();
-            assert!(here.data().iter().zip(known(&view, &features, &reversed).data()).all(near), "{proximities}");
+            assert!(here.data().iter().zip(known(&view, &reversed).data()).all(near), "{proximities}");
         }
     }
 
@@ -339,9 +350,11 @@ mod tests {
     #[test]
     fn similarities_are_cosines() {
         // Two pairs of nodes: what is compared are the rows themselves, and means of rows.
-        let view = View::new(Graph::from_edges(4, &[[0, 1], [2, 3]]).unwrap().0, Features::Constant(4)).unwrap();
         let rows = Matrix::from_rows(&[[2.0, 0.0], [2.0, 0.0], [0.5, 0.5], [0.5, 0.5]]);
-        let found = similarities(&view, &rows, &[[0, 2], [0, 1]]);
+        let view = View::new(Graph::from_edges(4, &[[0, 1], [2, 3]]).unwrap().0, Features::Dense(rows.into())).unwrap();
+        let (features, rarity, projection) = (&view.features, &[1.0; 2], &Matrix::identity(2));
+        let directions = Directions { features, rarity, projection };
+        let found = similarities(&view, &directions, &PairEnds::of(&[[0, 2], [0, 1]]));
         assert_near(found.row(0), &[0.5f32.sqrt(); 5]);
         assert_near(found.row(1), &[1.0; 5]);
     }
@@ -359,36 +372,10 @@ mod tests {
         assert_ne!(estimated(1), estimated(0));
     }
 
-    #[test]
-    fn rare_words_count_more_and_rows_have_unit_length() {
-        let words = SparseMatrix::from_rows(&[vec![(0, 2.0), (1, 2.0)], vec![(0, 5.0)], vec![]], 2);
-        let found = projected(&Features::Sparse(words.into()), &[1.0, 3.0], &Matrix::identity(2));
-        assert_near(found.data(), &[0.1f32.sqrt(), 0.9f32.sqrt(), 1.0, 0.0, 0.0, 0.0]);
-    }
-
     fn model_of(dataset: &Dataset) -> Model {
         let config = Config { model: "smp-proximity".into(), ..Config::default() }.resolve(dataset).unwrap();
         let dimensions = Dimensions::of(dataset);
         Model::build(config.architecture(dimensions).unwrap(), config.shape(dimensions), Seeds::new(1)).unwrap()
-    }
-
-    #[test]
-    fn of_many_words_those_are_compared_that_tell_most_by_tf_idf() {
-        // Word 0 is in every node; of the others each is in one node.
-        let row = |node: u32| vec![(0, 3.0), (node + 1, 1.0)];
-        let words = SparseMatrix::from_rows(&(0..300).map(row).collect::<Vec<_>>(), 301);
-        let path: Vec<[u32; 2]> = (1..300).map(|node| [node - 1, node]).collect();
-        let mut dataset = Dataset::from_graph("words", Graph::from_edges(300, &path).unwrap().0);
-        let mut model = {
-            dataset.samples[0].features = Features::Sparse(words.clone().into());
-            model_of(&dataset)
-        };
-        model.learn_projection(&dataset.samples[0].features);
-        let learnt = |name: &str| model.weights.get(name).unwrap().value.clone();
-        assert_eq!(learnt(RARITY).data(), words.inverse_document_frequencies());
-        assert!(learnt(RARITY).data()[1] > 5.0 * learnt(RARITY).data()[0]);
-        let expected = truncated_svd(Rows::Sparse(&words.tf_idf()), PROJECTED, Seeds::new(1)).right;
-        assert!(learnt(PROJECTION) == expected);
     }
 
     #[test]

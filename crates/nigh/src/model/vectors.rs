@@ -6,7 +6,9 @@ use super::pair_scalars::PairSource;
 use super::{Model, View};
 use crate::linalg::{Matrix, dot, for_row_blocks, normalize_rows};
 use crate::seeds::Purpose;
+use crate::source::hop_products::{PairEnds, rows_at_hops};
 use crate::tape::WeightAccess;
+use std::ops::Range;
 
 /// The weight of each block; blocks of weight zero are left out.
 const BLOCKS: &str = "vectors/blocks";
@@ -36,31 +38,28 @@ pub(super) fn declare(sources: &[PairSource], weights: &mut WeightAccess<'_>) {
 impl Model {
     /// The vectors of all nodes, given their representations.
     pub(crate) fn vectors(&self, view: &View, h: &Matrix) -> Matrix {
-        self.some_vectors(view, h, view.graph().num_nodes(), |block| block)
+        self.vectors_of(view, h, &(0..view.graph().num_nodes() as u32).collect::<Vec<_>>())
     }
 
     /// The vectors of these nodes, given the representations of all.
     pub(crate) fn vectors_of(&self, view: &View, h: &Matrix, nodes: &[u32]) -> Matrix {
-        self.some_vectors(view, h, nodes.len(), |block| block.permute_rows(nodes))
-    }
-
-    fn some_vectors(&self, view: &View, h: &Matrix, count: usize, select: impl Fn(Matrix) -> Matrix) -> Matrix {
         let weights = self.weights.get(BLOCKS).expect("declared with the sources of pairs").value.data();
         let mut blocks = Vec::new();
-        let take = |at: usize, block| blocks.push((weights[at].sqrt(), select(block)));
-        self.for_blocks(view, h, |block| weights[block] > 0.0, take);
-        side_by_side(&blocks, count)
+        let take = |at: usize, block| blocks.push((weights[at].sqrt(), block));
+        self.for_blocks(view, h, nodes, |block| weights[block] > 0.0, take);
+        side_by_side(&blocks, nodes.len())
     }
 
     /// Fits the weights of blocks to the scores of pairs.
     pub(crate) fn learn_vectors(&mut self, view: &View, h: &Matrix, pairs: &[[u32; 2]], scores: &[f32]) {
+        let ends = PairEnds::of(pairs);
         let mut rows = vec![vec![0.0; COUNT]; pairs.len()];
         let take = |at: usize, block: Matrix| {
-            for (row, &[i, j]) in rows.iter_mut().zip(pairs) {
+            for (row, &[i, j]) in rows.iter_mut().zip(&ends.pairs) {
                 row[at] = f64::from(dot(block.row(i as usize), block.row(j as usize)));
             }
         };
-        self.for_blocks(view, h, |_| true, take);
+        self.for_blocks(view, h, &ends.nodes, |_| true, take);
         let fitted = non_negative_fit(&rows, &crate::metric::ranks(scores));
         let total: f64 = fitted.iter().sum();
         // Where no block agrees with the scores, the shortest walks are as good as any.
@@ -73,36 +72,46 @@ impl Model {
             Matrix::from_data(1, COUNT, values);
     }
 
-    /// Calls `take(number, block)` for every block that the model has and somebody wants, in ascending order. Its rows have length
-    /// one. One block at a time, since each is as large as the signal.
-    fn for_blocks(&self, view: &View, h: &Matrix, wanted: impl Fn(usize) -> bool, mut take: impl FnMut(usize, Matrix)) {
+    /// Calls `take(number, block)` for every block that the model has and somebody wants, in ascending order: a row of length one for
+    /// each of some nodes.
+    fn for_blocks(
+        &self,
+        view: &View,
+        h: &Matrix,
+        nodes: &[u32],
+        wanted: impl Fn(usize) -> bool,
+        mut take: impl FnMut(usize, Matrix),
+    ) {
+        let (panel, all) = (view.execution.columns(), &view.addresses[..]);
         let stream = self.seeds().stream(Purpose::Signal, &[view.graph]);
-        let signal = |columns| self.shape().signal.matrix(stream, &view.addresses, columns, 1.0);
-        let (mut walks, mut hops) = (signal(0..COLUMNS), 0);
-        for (at, &length) in WALKS.iter().enumerate().filter(|(at, _)| wanted(*at)) {
-            // Ã, which lets a walk stay: without that, neighbours in a graph without triangles have nothing in common.
-            walks = view.operator.propagate(walks, length - hops);
-            hops = length;
-            take(at, unit_rows(&walks));
-        }
-        drop(walks);
-        if let Some(features) = self.projected_features(view) {
-            let columns = features.cols().min(COLUMNS);
-            let mut x = Matrix::from_fn(features.rows(), columns, |node, column| features.row(node)[column]);
-            drop(features);
-            for block in FIRST_OF_FEATURES..REPRESENTATION {
-                if wanted(block) {
-                    take(block, unit_rows(&x));
-                }
-                x = view.operator.propagate(x, 1);
-            }
+        let signal = |addresses: &[u32], columns, e: &mut Matrix| {
+            self.shape().signal.fill(stream, addresses, columns, 1.0, e);
+        };
+        let of_kind = |blocks: Range<usize>, hops: &[usize]| -> (Vec<usize>, Vec<usize>) {
+            blocks.zip(hops).filter(|(block, _)| wanted(*block)).map(|(block, hop)| (block, *hop)).unzip()
+        };
+        // Ã, which lets a walk stay: without that, neighbours in a graph without triangles have nothing in common.
+        let (blocks, hops) = of_kind(0..WALKS.len(), &WALKS);
+        let fill = |columns, e: &mut Matrix| signal(all, columns, e);
+        let walks = rows_at_hops(&view.operator, [COLUMNS, panel], fill, &hops, nodes);
+        blocks.into_iter().zip(walks).for_each(|(block, rows)| take(block, unit_rows(&rows)));
+        if let Some(directions) = self.directions(&view.features) {
+            let (blocks, hops) = of_kind(FIRST_OF_FEATURES..REPRESENTATION, &[0, 1, 2]);
+            let fill = |columns, x: &mut Matrix| directions.fill(columns, x);
+            let width = directions.cols().min(COLUMNS);
+            let features = rows_at_hops(&view.operator, [width, panel], fill, &hops, nodes);
+            blocks.into_iter().zip(features).for_each(|(block, rows)| take(block, unit_rows(&rows)));
         }
         if h.cols() > 0 && wanted(REPRESENTATION) {
-            take(REPRESENTATION, unit_rows(h));
+            take(REPRESENTATION, unit_rows(&h.permute_rows(nodes)));
         }
-        let directions = unit_rows(&signal(COLUMNS..2 * COLUMNS - 1));
-        let share = |node: usize| 1.0 - 1.0 / (1.0 + (view.graph().degree(node) as f32).ln_1p());
-        let shares: [&dyn Fn(usize) -> f32; 2] = [&share, &|node| 1.0 - share(node)];
+        let own: Vec<u32> = nodes.iter().map(|&node| all[node as usize]).collect();
+        let mut directions = Matrix::default();
+        signal(&own, COLUMNS..2 * COLUMNS - 1, &mut directions);
+        let directions = unit_rows(&directions);
+        let degree = |place: usize| view.graph().degree(nodes[place] as usize) as f32;
+        let share = |place: usize| 1.0 - 1.0 / (1.0 + degree(place).ln_1p());
+        let shares: [&dyn Fn(usize) -> f32; 2] = [&share, &|place| 1.0 - share(place)];
         for (block, share) in (FIRST_OF_DEGREES..).zip(shares).filter(|(block, _)| wanted(*block)) {
             take(block, products(&directions, share));
         }

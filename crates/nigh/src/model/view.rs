@@ -1,9 +1,11 @@
 //! What message passing may see of a graph, and nothing else: held-out edges are not in here.
 
+use super::expected_pairs::ExpectedPairs;
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
+use crate::panels::Execution;
 use crate::source::ridge::Ridge;
 use std::sync::{Arc, OnceLock};
 
@@ -19,6 +21,10 @@ pub struct View {
     pub addresses: Arc<[u32]>,
     /// Which of the data's graphs this is.
     pub graph: u64,
+    /// How message passing keeps to its memory.
+    pub(crate) execution: Arc<Execution>,
+    /// Pairs that will be scored, if they are known.
+    pub(super) expected: Option<Arc<ExpectedPairs>>,
     /// `Ẽ` of the nodes, where it was computed already: the graph then has no edges, and `Ã` is the identity.
     pub(super) propagated_signal: Option<Arc<Matrix>>,
     /// `Ã^K F W` in the place of `F`, where it was computed already.
@@ -35,15 +41,40 @@ impl View {
             let (got, expected) = (features.rows(), graph.num_nodes());
             return Err(Error::FeatureRows { expected, got });
         }
-        let addresses = (0..graph.num_nodes() as u32).collect();
-        let ridge = Arc::default();
-        let operator = Operator::symmetric(graph);
-        Ok(View { operator, features, addresses, graph: 0, propagated_signal: None, convolved_features: None, ridge })
+        Ok(View {
+            addresses: (0..graph.num_nodes() as u32).collect(),
+            operator: Operator::symmetric(graph),
+            features,
+            graph: 0,
+            execution: Arc::default(),
+            expected: None,
+            propagated_signal: None,
+            convolved_features: None,
+            ridge: Arc::default(),
+        })
     }
 
     /// As graph number `graph` of several.
     pub fn numbered(self, graph: u64) -> View {
         View { graph, ..self }
+    }
+
+    /// The same nodes with other edges.
+    pub(crate) fn over(&self, graph: impl Into<Arc<Graph>>) -> View {
+        let graph = graph.into();
+        assert_eq!(graph.num_nodes(), self.addresses.len(), "the same nodes");
+        View { operator: Operator::symmetric(graph), expected: None, ridge: Arc::default(), ..self.clone() }
+    }
+
+    /// Keeps message passing to its memory as `execution` says.
+    pub(crate) fn within(self, execution: Arc<Execution>) -> View {
+        View { execution, ..self }
+    }
+
+    /// Knows which pairs will be scored, in whatever portions: what does not depend on learnt weights is then computed once for all of
+    /// them.
+    pub(crate) fn expecting(self, pairs: Vec<[u32; 2]>) -> View {
+        View { expected: Some(ExpectedPairs::new(pairs).into()), ..self }
     }
 
     /// With node `i` known as node `addresses[i]`.
@@ -70,7 +101,7 @@ impl View {
         let graph = self.graph().permute(order)?;
         let addresses = order.iter().map(|&node| self.addresses[node as usize]).collect::<Arc<[u32]>>();
         let view = View::new(graph, self.features.permute_rows(order))?;
-        Ok(view.numbered(self.graph).with_addresses(addresses))
+        Ok(view.numbered(self.graph).with_addresses(addresses).within(self.execution.clone()))
     }
 
     pub(super) fn empty(num_features: usize) -> View {

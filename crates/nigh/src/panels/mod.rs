@@ -4,12 +4,14 @@
 //! panels are in memory at a time, the edges pass by from the graph file, and the result leaves row by row. A row is
 //! summed in the order of its neighbours whatever the panel, so the bits are those of `Ã^K E` in one piece.
 
+mod execution;
 mod file;
 mod gathered;
 mod matrix_file;
 mod progress;
 mod source;
 
+pub(crate) use execution::Execution;
 pub(crate) use file::PanelFile;
 pub(crate) use gathered::GatheredRows;
 pub(crate) use matrix_file::MatrixFile;

@@ -1,73 +1,198 @@
-//! Inner products of propagated rows for given pairs, a few columns at a time: `<(M^a X)_i, (M^b X)_j>`. Memory is that of a
-//! panel, whatever the width of `X`.
+//! Inner products of propagated rows for given pairs, a few columns at a time: `<(M^a X)_i, (M^b X)_j>`. Two panels of columns are in
+//! memory, and the rows of the ends of pairs at each hop, whatever the width of `X`.
 
 use crate::graph::Operator;
 use crate::linalg::dispatch::simd;
-use crate::linalg::{Matrix, dot, for_row_blocks, prefetch};
+use crate::linalg::fold::{LANES, fold, lane_products};
+use crate::linalg::{Matrix, for_row_blocks, prefetch};
+use rayon::prelude::*;
 use std::ops::Range;
 
-/// Columns that are propagated together: narrower panels cost more per column, wider ones more memory.
-const PANEL: usize = 64;
+/// Columns that are propagated together where memory allows: narrower panels cost more per column.
+pub(crate) const PANEL: usize = 64;
+
+/// Columns whose products are summed before they are added to those of other columns, so that every width of a panel that is a
+/// multiple of it gives the same bits.
+pub(crate) const GROUP: usize = LANES;
+
+/// The ends of pairs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PairEnds {
+    /// Distinct nodes, in ascending order.
+    pub nodes: Vec<u32>,
+    /// Each pair, by the places of its ends in `nodes`.
+    pub pairs: Vec<[u32; 2]>,
+}
+
+impl PairEnds {
+    pub fn of(pairs: &[[u32; 2]]) -> PairEnds {
+        let mut nodes = pairs.as_flattened().to_vec();
+        nodes.par_sort_unstable();
+        nodes.dedup();
+        nodes.shrink_to_fit();
+        let place = |node: u32| nodes.binary_search(&node).expect("an end of a pair") as u32;
+        let pairs = pairs.par_iter().map(|pair| pair.map(place)).collect();
+        PairEnds { nodes, pairs }
+    }
+}
 
 /// What pairs and nodes have in common over the hops of a matrix.
 #[derive(Debug, Default)]
-pub struct HopProducts {
+pub(crate) struct HopProducts {
     /// A row per pair, a column per entry `[a, b]` of the list: `½ (<x^a_i, x^b_j> + <x^b_i, x^a_j>)`.
     pub pairs: Matrix,
-    /// A row per node: `|x^a_i|²` for `a = 0, 1, ...`.
+    /// A row per end: `|x^a_i|²` for `a = 0, 1, ...`, as far as a product takes `x^a`.
     pub squares: Matrix,
 }
 
-/// `x^a = M^a X` for `a` up to the largest in `products`. `panel` gives columns of `X`, of which there are `width`.
-pub fn hop_products(
+/// `x^a = M^a X` for `a` up to the largest in `products`. `fill` writes columns of `X`, of which there are `width`; `panel` of them are
+/// propagated together, a multiple of [`GROUP`].
+pub(crate) fn hop_products(
     operator: &Operator,
-    width: usize,
-    panel: impl Fn(Range<usize>) -> Matrix,
+    [width, panel]: [usize; 2],
+    fill: impl Fn(Range<usize>, &mut Matrix),
     products: &[[usize; 2]],
-    pairs: &[[u32; 2]],
+    ends: &PairEnds,
 ) -> HopProducts {
+    assert!(panel > 0 && panel.is_multiple_of(GROUP), "panels of whole groups");
     let hops = products.iter().flatten().copied().max().unwrap_or(0);
-    let num_nodes = operator.graph().num_nodes();
-    let mut found =
-        HopProducts { pairs: Matrix::zeros(pairs.len(), products.len()), squares: Matrix::zeros(num_nodes, hops + 1) };
-    for start in (0..width).step_by(PANEL) {
-        let mut levels = vec![panel(start..width.min(start + PANEL))];
-        for hop in 0..hops {
-            let mut next = Matrix::default();
-            operator.apply(&levels[hop], &mut next);
-            levels.push(next);
+    let is_used = |hop: usize| products.iter().flatten().any(|&of| of == hop);
+    let dots = Dots::of(products);
+    let mut found = HopProducts {
+        pairs: Matrix::zeros(ends.pairs.len(), products.len()),
+        squares: Matrix::zeros(ends.nodes.len(), hops + 1),
+    };
+    let mut levels = vec![Matrix::default(); hops + 1];
+    for_levels(operator, [width, panel], fill, hops, |columns, hop, x| {
+        if is_used(hop) {
+            gather(x, &ends.nodes, &mut levels[hop]);
         }
-        let cost = 4 * levels[0].cols() * products.len();
+        if hop < hops {
+            return;
+        }
+        let cols = columns.len();
+        let cost = 4 * cols * products.len();
         for_row_blocks(found.pairs.data_mut(), products.len(), cost, |first, rows| {
-            add_products(&levels, products, &pairs[first..], rows);
+            add_products(&levels, &dots, cols, &ends.pairs[first..], rows);
         });
-        for_row_blocks(found.squares.data_mut(), hops + 1, 2 * levels[0].cols() * (hops + 1), |first, rows| {
-            for (at, row) in rows.chunks_exact_mut(hops + 1).enumerate() {
-                for (square, level) in row.iter_mut().zip(&levels) {
-                    let x = level.row(first + at);
-                    *square += dot(x, x);
-                }
-            }
+        for_row_blocks(found.squares.data_mut(), hops + 1, 2 * cols * (hops + 1), |first, rows| {
+            add_squares(&levels, cols, first, rows);
         });
-    }
+    });
     found
+}
+
+/// The rows of some nodes in `M^a X` for each `a` in `hops`; otherwise as [`hop_products`].
+pub(crate) fn rows_at_hops(
+    operator: &Operator,
+    [width, panel]: [usize; 2],
+    fill: impl Fn(Range<usize>, &mut Matrix),
+    hops: &[usize],
+    nodes: &[u32],
+) -> Vec<Matrix> {
+    let mut found = vec![Matrix::zeros(nodes.len(), width); hops.len()];
+    let Some(last) = hops.iter().copied().max() else { return found };
+    for_levels(operator, [width, panel], fill, last, |columns, hop, x| {
+        for (rows, _) in found.iter_mut().zip(hops).filter(|of| *of.1 == hop) {
+            for_row_blocks(rows.data_mut(), width, columns.len(), |first, rows| {
+                for (row, &node) in rows.chunks_exact_mut(width).zip(&nodes[first..]) {
+                    row[columns.clone()].copy_from_slice(x.row(node as usize));
+                }
+            });
+        }
+    });
+    found
+}
+
+/// Calls `take` for every panel of columns after every hop, with the columns, the number of the hop, and the rows of all nodes.
+fn for_levels(
+    operator: &Operator,
+    [width, panel]: [usize; 2],
+    fill: impl Fn(Range<usize>, &mut Matrix),
+    hops: usize,
+    mut take: impl FnMut(&Range<usize>, usize, &Matrix),
+) {
+    let [mut from, mut to] = [(); 2].map(|()| Matrix::default());
+    for start in (0..width).step_by(panel) {
+        let columns = start..width.min(start + panel);
+        fill(columns.clone(), &mut from);
+        take(&columns, 0, &from);
+        for hop in 1..=hops {
+            operator.apply(&from, &mut to);
+            std::mem::swap(&mut from, &mut to);
+            take(&columns, hop, &from);
+        }
+    }
+}
+
+/// The rows of some nodes.
+fn gather(x: &Matrix, nodes: &[u32], rows: &mut Matrix) {
+    let width = x.cols();
+    rows.reshape(nodes.len(), width);
+    for_row_blocks(rows.data_mut(), width, width, |first, rows| {
+        for (row, &node) in rows.chunks_exact_mut(width.max(1)).zip(&nodes[first..]) {
+            row.copy_from_slice(x.row(node as usize));
+        }
+    });
+}
+
+/// The inner products behind a list of products: one for `[a, a]`, both ways for `[a, b]`, so that a pair and its reverse have the same
+/// bits.
+struct Dots {
+    hops: Vec<[usize; 2]>,
+    /// How many inner products each product is the mean of.
+    counts: Vec<usize>,
+}
+
+impl Dots {
+    fn of(products: &[[usize; 2]]) -> Dots {
+        let hops = products.iter().flat_map(|&[a, b]| if a == b { vec![[a, b]] } else { vec![[a, b], [b, a]] });
+        let hops: Vec<[usize; 2]> = hops.collect();
+        assert!(hops.len() <= LANES, "inner products that are folded together");
+        Dots { hops, counts: products.iter().map(|[a, b]| if a == b { 1 } else { 2 }).collect() }
+    }
 }
 
 /// How many pairs ahead rows are prefetched.
 const AHEAD: usize = 4;
 
 simd! {
-    fn add_products(levels: &[Matrix], products: &[[usize; 2]], pairs: &[[u32; 2]], rows: &mut [f32]) {
-        let width = levels[0].cols();
-        for (at, row) in rows.chunks_exact_mut(products.len()).enumerate() {
+    fn add_products(levels: &[Matrix], dots: &Dots, width: usize, pairs: &[[u32; 2]], rows: &mut [f32]) {
+        let count = dots.counts.len();
+        let (mut parts, mut sums) = ([[0.0; LANES]; LANES], [0.0; LANES]);
+        for (at, row) in rows.chunks_exact_mut(count).enumerate() {
             for &node in pairs.get(at + AHEAD).into_iter().flatten() {
-                levels.iter().for_each(|level| prefetch(level.data(), node as usize * width, width));
+                levels.iter().for_each(|level| prefetch(level.data(), node as usize * level.cols(), level.cols()));
             }
-            let [i, j] = pairs[at].map(|node| node as usize);
-            for (sum, &[a, b]) in row.iter_mut().zip(products) {
-                let there = dot(levels[a].row(i), levels[b].row(j));
-                // Both ways, so that a pair and its reverse have the same bits.
-                *sum += if a == b { there } else { 0.5 * (there + dot(levels[b].row(i), levels[a].row(j))) };
+            let [i, j] = pairs[at].map(|place| place as usize);
+            for start in (0..width).step_by(GROUP) {
+                let group = start..width.min(start + GROUP);
+                for (part, &[a, b]) in parts.iter_mut().zip(&dots.hops) {
+                    *part = lane_products(&levels[a].row(i)[group.clone()], &levels[b].row(j)[group.clone()]);
+                }
+                fold(&parts, &mut sums);
+                let mut first = 0;
+                for (sum, &dots) in row.iter_mut().zip(&dots.counts) {
+                    *sum += if dots == 1 { sums[first] } else { 0.5 * (sums[first] + sums[first + 1]) };
+                    first += dots;
+                }
+            }
+        }
+    }
+}
+
+simd! {
+    fn add_squares(levels: &[Matrix], width: usize, first: usize, rows: &mut [f32]) {
+        let (mut parts, mut sums) = ([[0.0; LANES]; LANES], [0.0; LANES]);
+        for (at, row) in rows.chunks_exact_mut(levels.len()).enumerate() {
+            for start in (0..width).step_by(GROUP) {
+                let group = start..width.min(start + GROUP);
+                for (part, level) in parts.iter_mut().zip(levels).filter(|(_, level)| level.cols() > 0) {
+                    let x = &level.row(first + at)[group.clone()];
+                    *part = lane_products(x, x);
+                }
+                fold(&parts, &mut sums);
+                row.iter_mut().zip(&sums).for_each(|(square, sum)| *square += sum);
             }
         }
     }
@@ -77,15 +202,26 @@ simd! {
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
+
+    fn example() -> (Operator, Matrix) {
+        let operator = Operator::symmetric(generate::communities(3, 6, 0.1, 2).graph.into());
+        (operator, Matrix::from_fn(18, 150, |i, c| ((i * 7 + c * 11) % 23) as f32 * 0.1 - 1.0))
+    }
+
+    fn products_in_panels(panel: usize, products: &[[usize; 2]], pairs: &[[u32; 2]]) -> HopProducts {
+        let (operator, x) = example();
+        let fill = |columns: Range<usize>, panel: &mut Matrix| {
+            *panel = Matrix::from_fn(18, columns.len(), |i, c| x.row(i)[columns.start + c]);
+        };
+        hop_products(&operator, [150, panel], fill, products, &PairEnds::of(pairs))
+    }
 
     #[test]
-    fn products_equal_those_of_the_propagated_matrix_in_any_number_of_panels() {
-        let graph = generate::communities(3, 6, 0.1, 2).graph;
-        let operator = Operator::symmetric(graph.into());
-        let x = Matrix::from_fn(18, 150, |i, c| ((i * 7 + c * 11) % 23) as f32 * 0.1 - 1.0);
-        let panel = |columns: Range<usize>| Matrix::from_fn(18, columns.len(), |i, c| x.row(i)[columns.start + c]);
+    fn products_equal_those_of_the_propagated_matrix() {
         let pairs = [[0, 1], [1, 0], [4, 17], [3, 3]];
-        let found = hop_products(&operator, 150, panel, &[[0, 0], [1, 2]], &pairs);
+        let found = products_in_panels(64, &[[0, 0], [1, 2]], &pairs);
+        let (operator, x) = example();
         let hops: Vec<Matrix> = (0..3).map(|hop| operator.propagate(x.clone(), hop)).collect();
         let product = |a: usize, i: u32, b: usize, j: u32| -> f32 {
             hops[a].row(i as usize).iter().zip(hops[b].row(j as usize)).map(|(x, y)| x * y).sum()
@@ -96,6 +232,28 @@ mod tests {
             assert!(near, "{:?} {expected:?}", found.pairs.row(pair));
         }
         assert_eq!(found.pairs.row(0), found.pairs.row(1));
-        assert!((found.squares.row(4)[2] - product(2, 4, 2, 4)).abs() < 1e-3);
+        // The ends in ascending order: 0, 1, 3, 4, 17.
+        assert!((found.squares.row(3)[2] - product(2, 4, 2, 4)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn panels_of_every_width_give_the_same_bits_at_every_level() {
+        let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (0..18).map(move |j| [i, j])).collect();
+        let products = [[1, 1], [1, 2], [2, 2], [2, 3], [3, 3], [0, 3]];
+        let expected = products_in_panels(160, &products, &pairs);
+        for panel in [16, 32, 64] {
+            let found = products_in_panels(panel, &products, &pairs);
+            assert!(found.pairs == expected.pairs && found.squares == expected.squares, "{panel}");
+        }
+        assert_same_bits_at_every_level(|| {
+            let found = products_in_panels(64, &products, &pairs);
+            (found.pairs, found.squares)
+        });
+    }
+
+    #[test]
+    fn ends_are_numbered_in_ascending_order() {
+        let ends = PairEnds::of(&[[7, 2], [2, 9], [9, 9]]);
+        assert_eq!(ends, PairEnds { nodes: vec![2, 7, 9], pairs: vec![[1, 0], [0, 2], [2, 2]] });
     }
 }

@@ -2,14 +2,15 @@
 //! for one length. Exact with `E = I`, whose rows are kept sparse, or estimated by `<(M^a E)_i, (M^b E)_j>`, `a + b = k`.
 
 use super::Signal;
-use super::hop_products::{HopProducts, hop_products};
-use crate::graph::{Graph, Operator};
+use super::hop_products::{HopProducts, PairEnds, hop_products};
+use crate::graph::{Graph, Operator, STRETCH};
 use crate::linalg::Matrix;
 use crate::names::named;
 use crate::seeds::Stream;
 use crate::threads;
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 named! {
     /// How walk proximities are computed.
@@ -38,8 +39,7 @@ pub fn halves(length: usize) -> [usize; 2] {
     [length / 2, length.div_ceil(2)]
 }
 
-/// What exact proximities cost, counted before anything is computed. All counts are upper bounds and take time linear in the
-/// edges.
+/// What exact proximities cost, counted before anything is computed: upper bounds, in time linear in the edges.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExactCost {
     /// Multiplications to expand the rows of all nodes once.
@@ -51,49 +51,69 @@ pub struct ExactCost {
 }
 
 impl ExactCost {
-    /// Counts walks: a row of `M^a` has at most as many entries as there are walks of length `a`, and as nodes.
-    pub fn of(graph: &Graph, longest: usize) -> ExactCost {
+    /// Counts walks: a row of `M^a` has at most as many entries as there are walks of length `a`, and as nodes. `None` as soon as the
+    /// cost is not `affordable`: every step adds to it, and nothing is read of a graph that is too large anyway.
+    pub fn within(graph: &Graph, longest: usize, affordable: impl Fn(&ExactCost) -> bool) -> Option<ExactCost> {
         let n = graph.num_nodes();
         let all = 2.0 * graph.num_edges() as f64;
+        let cost = |expansion: f64, entries: f64| {
+            let cost = ExactCost { expansion, per_pair: entries / n.max(1) as f64, bytes: 8.0 * entries };
+            affordable(&cost).then_some(cost)
+        };
+        // Of the first step, one walk per end of an edge.
+        let (mut found, mut expansion, mut entries) = (cost(all, all)?, 0.0, 0.0);
         let mut walks: Vec<f64> = vec![1.0; n];
-        let (mut expansion, mut entries) = (0.0, 0.0);
         for _ in 0..longest.div_ceil(2) {
-            walks = (0..n).map(|i| graph.neighbours(i).iter().map(|&j| walks[j as usize]).sum()).collect();
+            let mut longer = vec![0.0; n];
+            graph.for_each_stretch(STRETCH, |rows| {
+                for row in rows.range() {
+                    longer[row] = rows.neighbours(row).iter().map(|&j| walks[j as usize]).sum();
+                }
+            });
+            walks = longer;
             expansion += walks.iter().map(|&count| count.min(all)).sum::<f64>();
             entries += walks.iter().map(|&count| count.min(n as f64)).sum::<f64>();
+            found = cost(expansion, entries)?;
         }
-        ExactCost { expansion, per_pair: entries / n.max(1) as f64, bytes: 8.0 * entries }
+        Some(found)
     }
 }
 
 /// `max_i |M_i|`, which bounds the rows of every power of `M`: its spectral norm is at most one.
-pub fn max_row_norm(graph: &Graph) -> f64 {
-    let operator = Operator::walk(graph.clone().into());
-    let scale = operator.left();
-    let square = |i: usize| -> f64 {
-        let weight = |at: usize| graph.weights(i).map_or(1.0, |weights| f64::from(weights[at]));
-        let entry = |(at, &j): (usize, &u32)| weight(at) * f64::from(scale[i]) * f64::from(scale[j as usize]);
-        graph.neighbours(i).iter().enumerate().map(|neighbour| entry(neighbour).powi(2)).sum()
-    };
-    (0..graph.num_nodes()).map(square).fold(0.0, f64::max).sqrt()
+pub fn max_row_norm(graph: &Arc<Graph>) -> f64 {
+    let operator = Operator::walk(graph.clone());
+    let (scale, mut largest) = (operator.left(), 0f64);
+    graph.for_each_stretch(STRETCH, |rows| {
+        for i in rows.range() {
+            let weight = |at: usize| rows.weights(i).map_or(1.0, |weights| f64::from(weights[at]));
+            let entry = |(at, &j): (usize, &u32)| weight(at) * f64::from(scale[i]) * f64::from(scale[j as usize]);
+            let square: f64 = rows.neighbours(i).iter().enumerate().map(|neighbour| entry(neighbour).powi(2)).sum();
+            largest = largest.max(square);
+        }
+    });
+    largest.sqrt()
 }
 
-/// Proximities of pairs in one graph.
-pub fn walk_products(
-    graph: &Operator,
+/// `E`: its distribution, where its entries are drawn, how its rows are addressed, and its width.
+pub(crate) type SignalRows<'a> = (Signal, Stream, &'a [u32], usize);
+
+/// Proximities of the pairs of these ends in one graph; `panel` columns of a signal are propagated together.
+pub(crate) fn walk_products(
+    operator: &Operator,
     proximities: Proximities,
     longest: usize,
-    signal: (Signal, Stream, &[u32], usize),
-    pairs: &[[u32; 2]],
+    signal: SignalRows<'_>,
+    panel: usize,
+    ends: &PairEnds,
 ) -> HopProducts {
     let products: Vec<[usize; 2]> = lengths(longest).map(halves).collect();
     match proximities {
-        Proximities::Exact => exact(graph, &products, pairs),
+        Proximities::Exact => exact(operator, &products, ends),
         Proximities::Estimated => {
             let (signal, stream, addresses, dim) = signal;
             let factor = 1.0 / (dim as f32).sqrt();
-            let panel = |columns| signal.matrix(stream, addresses, columns, factor);
-            hop_products(graph, dim, panel, &products, pairs)
+            let fill = |columns, panel: &mut Matrix| signal.fill(stream, addresses, columns, factor, panel);
+            hop_products(operator, [dim, panel], fill, &products, ends)
         }
     }
 }
@@ -101,25 +121,21 @@ pub fn walk_products(
 /// One row of `M^a` for every `a` from 1: nodes and values.
 type Rows = Vec<Vec<(u32, f32)>>;
 
-fn exact(operator: &Operator, products: &[[usize; 2]], pairs: &[[u32; 2]]) -> HopProducts {
+fn exact(operator: &Operator, products: &[[usize; 2]], ends: &PairEnds) -> HopProducts {
     let n = operator.graph().num_nodes();
     let hops = products.iter().flatten().copied().max().unwrap_or(0);
-    let mut is_end = vec![false; n];
-    pairs.iter().flatten().for_each(|&node| is_end[node as usize] = true);
-    let ends: Vec<u32> = (0..n as u32).filter(|&node| is_end[node as usize]).collect();
-    let mut place = vec![0u32; n];
-    (0..).zip(&ends).for_each(|(at, &node)| place[node as usize] = at);
-    let rows: Vec<Rows> = ends
+    let PairEnds { nodes, pairs } = ends;
+    let rows: Vec<Rows> = nodes
         .par_chunks(EXPANDED_TOGETHER)
-        .flat_map_iter(|ends| {
+        .flat_map_iter(|nodes| {
             threads::check();
             let mut expansion = Expansion::new(n);
-            ends.iter().map(|&node| expansion.rows(operator, node, hops)).collect::<Vec<_>>()
+            nodes.iter().map(|&node| expansion.rows(operator, node, hops)).collect::<Vec<_>>()
         })
         .collect();
-    let mut squares = Matrix::zeros(n, hops + 1);
-    for (&node, rows) in ends.iter().zip(&rows) {
-        let row = squares.row_mut(node as usize);
+    let mut squares = Matrix::zeros(nodes.len(), hops + 1);
+    for (place, rows) in rows.iter().enumerate() {
+        let row = squares.row_mut(place);
         row[0] = 1.0;
         for (square, entries) in row[1..].iter_mut().zip(rows) {
             *square = entries.iter().map(|&(_, value)| value * value).sum();
@@ -136,13 +152,13 @@ fn exact(operator: &Operator, products: &[[usize; 2]], pairs: &[[u32; 2]]) -> Ho
             let mut levels = vec![[0.0; MAX_HOPS + 1]; n];
             let mut found = Vec::new();
             for run in runs {
-                let first = &rows[place[pairs[run[0] as usize][0] as usize] as usize];
+                let first = &rows[pairs[run[0] as usize][0] as usize];
                 for (level, entries) in (1..).zip(first) {
                     entries.iter().for_each(|&(node, value)| levels[node as usize][level] = value);
                 }
                 for &pair in *run {
                     let [_, second] = pairs[pair as usize];
-                    let sums = products_of(&levels, &rows[place[second as usize] as usize]);
+                    let sums = products_of(&levels, &rows[second as usize]);
                     // M is symmetric, so it does not matter which end takes the shorter row.
                     found.extend(products.iter().map(|&[a, b]| sums[a][b - a]));
                 }
@@ -244,7 +260,7 @@ mod tests {
         let operator = operator();
         let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (0..18).map(move |j| [i, j])).collect();
         let products: Vec<[usize; 2]> = lengths(MAX_LENGTH).map(halves).collect();
-        let found = exact(&operator, &products, &pairs);
+        let found = exact(&operator, &products, &PairEnds::of(&pairs));
         for (column, length) in lengths(MAX_LENGTH).enumerate() {
             let power = operator.propagate(Matrix::identity(18), length);
             for (pair, &[i, j]) in pairs.iter().enumerate() {
@@ -264,11 +280,12 @@ mod tests {
         let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (i..18).map(move |j| [i, j])).collect();
         let addresses: Vec<u32> = (0..18).collect();
         let stream = Seeds::new(3).stream(Purpose::Signal, &[0]);
-        let exact =
-            walk_products(&operator, Proximities::Exact, 6, (Signal::Gaussian, stream, &addresses, 1), &pairs).pairs;
+        let ends = PairEnds::of(&pairs);
+        let signal = (Signal::Gaussian, stream, &addresses[..], 1);
+        let exact = walk_products(&operator, Proximities::Exact, 6, signal, 64, &ends).pairs;
         let error = |dim: usize| {
             let signal = (Signal::Gaussian, stream, &addresses[..], dim);
-            let found = walk_products(&operator, Proximities::Estimated, 6, signal, &pairs).pairs;
+            let found = walk_products(&operator, Proximities::Estimated, 6, signal, 64, &ends).pairs;
             let squares = found.data().iter().zip(exact.data()).map(|(a, b)| f64::from(a - b).powi(2));
             (squares.sum::<f64>() / found.data().len() as f64).sqrt()
         };
@@ -281,10 +298,11 @@ mod tests {
     fn counted_costs_are_upper_bounds() {
         let operator = operator();
         let pairs: Vec<[u32; 2]> = (0..18).map(|i| [i, i]).collect();
-        let cost = ExactCost::of(operator.graph(), 6);
+        let cost = ExactCost::within(operator.graph(), 6, |_| true).unwrap();
         let mut expansion = Expansion::new(18);
         let entries: usize = (0..18).map(|i| expansion.rows(&operator, i, 3).iter().map(Vec::len).sum::<usize>()).sum();
         assert!(8.0 * entries as f64 <= cost.bytes && entries as f64 / pairs.len() as f64 <= cost.per_pair);
         assert!(cost.expansion >= entries as f64);
+        assert_eq!(ExactCost::within(operator.graph(), 6, |found| found.bytes < cost.bytes), None);
     }
 }

@@ -152,11 +152,11 @@ struct DividedEdges<'a> {
 impl DividedEdges<'_> {
     fn parts(self, sample: &Sample, number: u64, settings: &SplitSettings, seeds: Seeds) -> Result<GraphParts> {
         let DividedEdges { known, visible, train, positives, negatives } = self;
-        let view: Arc<View> = Task::LinkPrediction.view_of(sample, visible.clone(), number)?.into();
+        let view = Task::LinkPrediction.view_of(sample, visible.clone(), number)?;
         let rule = NegativeRule::for_training(settings.train_negatives, visible);
         let question = TrainingPairs::new(train.to_vec(), PairSampler::new(known.num_nodes(), rule));
         // Evaluation may look at every known edge to make sure that a negative is none.
-        let [valid, test] = match settings.evaluation_negatives.pooled() {
+        let questions = match settings.evaluation_negatives.pooled() {
             Some(_) => [0, 1].map(|part| {
                 let positive = positives[part].to_vec();
                 if !negatives[part].is_empty() {
@@ -168,15 +168,40 @@ impl DividedEdges<'_> {
             }),
             None => own_negatives(&view, known, positives, settings, seeds),
         };
-        let test_view = match settings.test_edges {
-            TestEdges::Training => view.clone(),
-            TestEdges::TrainingAndValidation => {
-                let seen = Arc::new(known.with_edges(&[train, positives[0]].concat()));
-                Task::LinkPrediction.view_of(sample, seen, number)?.into()
-            }
+        let seen_in_test = match settings.test_edges {
+            TestEdges::Training => None,
+            TestEdges::TrainingAndValidation => Some(known.with_edges(&[train, positives[0]].concat())),
         };
+        let [view, test_view] = evaluation_views(view, seen_in_test, &questions);
+        let [valid, test] = questions;
         let (valid, test) = (Part { view: view.clone(), question: valid }, Part { view: test_view, question: test });
         Ok(GraphParts { train: Part { view, question }, valid, test })
+    }
+}
+
+/// Pairs for which it pays to know beforehand that they will be scored.
+const MOST_EXPECTED: usize = 1 << 22;
+
+/// The views of validation and test, which is another one if messages pass over other edges there, each with the pairs that will be
+/// scored over it.
+fn evaluation_views(view: View, seen_in_test: Option<Graph>, questions: &[EvaluationPairs; 2]) -> [Arc<View>; 2] {
+    let expecting = |view: View, questions: &[EvaluationPairs]| -> Arc<View> {
+        let pairs = || questions.iter().flat_map(|question| [&question.positive, &question.negative]);
+        let are_listed = questions.iter().all(|question| question.ranking == Ranking::Pooled);
+        match are_listed && pairs().map(Vec::len).sum::<usize>() <= MOST_EXPECTED {
+            true => view.expecting(pairs().flatten().copied().collect()).into(),
+            false => view.into(),
+        }
+    };
+    match seen_in_test {
+        Some(graph) => {
+            let test_view = view.over(graph);
+            [expecting(view, &questions[..1]), expecting(test_view, &questions[1..])]
+        }
+        None => {
+            let view = expecting(view, questions);
+            [view.clone(), view]
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 //! about answers for itself, and the model learns to look for it where the test has none.
 
 use super::{Part, TrainingPairs};
-use crate::model::View;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
@@ -63,9 +62,7 @@ pub fn mask(
 
 /// A part that asks about `fold` and does not see it.
 fn hide(part: &Part<TrainingPairs>, fold: &[[u32; 2]]) -> Part<TrainingPairs> {
-    let graph = part.view.graph().without_edges(fold);
-    let view = View::new(graph, part.view.features.clone()).expect("the rows of the same nodes");
-    let view = view.numbered(part.view.graph).with_addresses(part.view.addresses.clone());
+    let view = part.view.over(part.view.graph().without_edges(fold));
     Part { view: Arc::new(view), question: TrainingPairs { positive: fold.to_vec(), ..part.question.clone() } }
 }
 
@@ -73,6 +70,7 @@ fn hide(part: &Part<TrainingPairs>, fold: &[[u32; 2]]) -> Part<TrainingPairs> {
 mod tests {
     use super::*;
     use crate::dataset::Dataset;
+    use crate::model::View;
     use crate::task::Split;
     use crate::train::Config;
 

@@ -46,6 +46,7 @@ use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
 use crate::metric::{ClassMetric, Metric, Metrics, PairMetric, SetMetric};
 use crate::model::{Architecture, Dimensions, Model, PairSource};
+use crate::panels::Execution;
 use crate::seeds::{Purpose, Seeds};
 use crate::source::Proximities;
 use crate::source::walks::max_row_norm;
@@ -55,7 +56,6 @@ use node_objective::NodeObjective;
 use objective::Objective;
 use pair_objective::PairObjective;
 use pool::on_the_pool;
-use sampled::SampledPlan;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -169,7 +169,7 @@ pub(crate) enum Splits<'a> {
     /// The same for all of them.
     Given(&'a Split),
     /// Pairs are sampled, and rows gathered for them, under this plan.
-    Sampled(&'a SampledPlan),
+    Sampled(&'a Execution),
     /// A repeat of this number was prepared elsewhere.
     Prepared(&'a (dyn Fn(usize) -> Result<PreparedSplit> + Sync)),
 }

@@ -334,9 +334,11 @@ impl Config {
         }
         let takes = |longest: usize, most: f64| {
             dataset.samples.iter().all(|sample| {
-                let cost = ExactCost::of(&sample.graph, longest);
                 let pairs = PAIRS_PER_EDGE * sample.graph.num_edges() as f64;
-                EXPANSIONS * cost.expansion + pairs * cost.per_pair <= most && cost.bytes <= EXACT_BYTES
+                let affordable = |cost: &ExactCost| {
+                    EXPANSIONS * cost.expansion + pairs * cost.per_pair <= most && cost.bytes <= EXACT_BYTES
+                };
+                ExactCost::within(&sample.graph, longest, affordable).is_some()
             })
         };
         if takes(long, FEW_MULTIPLICATIONS) {

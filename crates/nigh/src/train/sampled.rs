@@ -4,13 +4,13 @@
 
 use super::baseline::{self, Baseline};
 use super::{Job, Observer, PreparedSplit, Reporting, Resolved, Stage, reported_of_pairs};
-use crate::dataset::{Dataset, Features, FixedSplit, Sample, stored_without};
+use crate::dataset::{Dataset, Features, FixedSplit, Sample};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::model::{Architecture, Model, View};
-use crate::panels::{PanelPlan, PanelSource, Propagation};
-use crate::plan::{PropagationEstimate, SampledWorkload};
+use crate::panels::{Execution, PanelSource, Propagation};
+use crate::plan::SampledWorkload;
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::{
@@ -20,7 +20,6 @@ use crate::task::{
 use nigh_formats::digest;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What is asked in one repeat, before anything is computed. Nodes have the numbers of the data.
@@ -51,40 +50,6 @@ impl AskedNodes {
     /// Those to learn from, and those of validation and test.
     pub(crate) fn lists(&self) -> [&[u32]; 2] {
         [&self.train, &self.evaluated]
-    }
-}
-
-/// How a training on sampled pairs keeps to its memory.
-#[derive(Debug, Clone)]
-pub(crate) struct SampledPlan {
-    pub panels: PanelPlan,
-    /// Where the visible part of a graph in a file is in a file, too; in memory otherwise.
-    pub graph_in: Option<PathBuf>,
-}
-
-impl SampledPlan {
-    /// Everything in memory.
-    pub fn in_memory() -> SampledPlan {
-        let panels = PanelPlan {
-            width: usize::MAX,
-            reads_edges: false,
-            folder: std::env::temp_dir(),
-            progress: Default::default(),
-        };
-        SampledPlan { panels, graph_in: None }
-    }
-
-    /// As an estimate says, with files without names in this folder.
-    pub fn of(estimate: &PropagationEstimate, folder: &Path) -> SampledPlan {
-        SampledPlan { panels: estimate.plan(folder), graph_in: Some(folder.to_path_buf()) }
-    }
-
-    /// The graph without some of its edges.
-    fn visible(&self, graph: &Graph, hidden: &[[u32; 2]]) -> Result<Graph> {
-        match &self.graph_in {
-            Some(folder) if graph.is_stored() => stored_without(graph, hidden, folder),
-            _ => Ok(graph.without_edges(hidden)),
-        }
     }
 }
 
@@ -254,13 +219,13 @@ pub(crate) fn prepare(
     config: &Resolved,
     model: &Model,
     reporting: Reporting,
-    plan: &SampledPlan,
+    plan: &Execution,
     observer: &mut dyn Observer,
 ) -> Result<PreparedSplit> {
     let seed = model.seeds().root();
     let sample = &dataset.samples[0];
     let (held_out, visible) =
-        HeldOut::new(dataset, config, reporting, seed, |graph, hidden| plan.visible(graph, hidden))?;
+        HeldOut::new(dataset, config, reporting, seed, |graph, hidden| plan.without(graph, hidden))?;
     observer.stage(Stage::Propagation, 0, 1);
     let nodes = held_out.nodes();
     let signal = model.signal_propagation(visible, sample.addresses.clone(), 0);
@@ -278,7 +243,7 @@ impl Job<'_> {
         &self,
         dataset: &Dataset,
         seed: u64,
-        plan: &SampledPlan,
+        plan: &Execution,
         observer: &mut dyn Observer,
     ) -> Result<PreparedSplit> {
         prepare(dataset, self.config, &self.build(seed)?, self.reporting, plan, observer)

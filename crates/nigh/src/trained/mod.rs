@@ -27,11 +27,12 @@ use crate::metric::{Metric, Metrics};
 use crate::model::decoder::PairDecoder;
 use crate::model::{Answer, Dimensions, Model, View};
 use crate::ops::{sigmoid, softmax};
+use crate::panels::Execution;
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::tape::Weights;
 use crate::task::{SplitChoice, SplitSettings, Task};
-use crate::train::sampled::{self, SampledPlan};
+use crate::train::sampled;
 use crate::train::{
     self, Connected, Evaluation, Outcome, Reporting, Resolved, Run, Silent, class_memory, mean_and_std,
 };
@@ -466,7 +467,7 @@ impl Trained {
         let seed = self.run().seed;
         let (split, digest) = match self.config.is_sampled(&aligned, self.model.architecture()) {
             true => {
-                let (nothing, plan) = (Reporting::Nothing, SampledPlan::in_memory());
+                let (nothing, plan) = (Reporting::Nothing, Execution::default());
                 let prepared = sampled::prepare(&aligned, &self.config, &self.model, nothing, &plan, &mut Silent)?;
                 (prepared.split, prepared.digest)
             }
