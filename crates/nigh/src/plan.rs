@@ -1,5 +1,9 @@
 //! What a run takes in memory, on disk and in time, and how it is done within a limit.
 
+mod pairs;
+
+pub(crate) use pairs::PairWorkload;
+
 use crate::error::Result;
 use crate::graph::{Graph, Operator, whole_vectors};
 use crate::linalg::Matrix;
@@ -85,7 +89,11 @@ pub(crate) struct PartSize {
     pub bytes: usize,
 }
 
-/// What a propagation takes, or a training on sampled pairs, and how it is done.
+fn part(part: &'static str, bytes: usize) -> PartSize {
+    PartSize { part, bytes }
+}
+
+/// What a propagation takes, or a training, and how it is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PropagationEstimate {
     /// How.
@@ -162,10 +170,19 @@ impl Workload {
         memory: Option<Memory>,
         estimate: impl Fn(Way, usize) -> PropagationEstimate,
     ) -> std::result::Result<PropagationEstimate, Memory> {
-        let candidates = self.candidates();
-        let all = candidates.iter().map(|(way, width)| estimate(*way, *width));
+        self.first_of(&self.candidates(), memory, estimate)
+    }
+
+    /// The first of some ways that fits; the first of all without a limit.
+    fn first_of(
+        &self,
+        candidates: &[(Way, usize)],
+        memory: Option<Memory>,
+        estimate: impl Fn(Way, usize) -> PropagationEstimate,
+    ) -> std::result::Result<PropagationEstimate, Memory> {
+        let mut all = candidates.iter().map(|(way, width)| estimate(*way, *width));
         match memory {
-            None => Ok(estimate(Way::InMemory, self.signal_dim)),
+            None => Ok(all.next().expect("a way")),
             Some(memory) => match all.clone().find(|estimate| estimate.total() <= memory.bytes()) {
                 Some(estimate) => Ok(estimate),
                 None => Err(Memory::new(all.map(|estimate| estimate.total()).min().unwrap_or(0))),
@@ -188,7 +205,6 @@ impl Workload {
     }
 
     fn estimate(&self, way: Way, panel_width: usize) -> PropagationEstimate {
-        let part = |part, bytes| PartSize { part, bytes };
         let edges = match way {
             Way::OutOfCore => self.streamed_bytes(),
             Way::InMemory | Way::Panels => self.csr_bytes(),
@@ -211,6 +227,12 @@ impl Workload {
         PropagationEstimate { way, panel_width, memory, disk }
     }
 
+    /// Different ends of so many pairs, if they were drawn evenly; those of edges are fewer.
+    fn distinct_ends(&self, pairs: usize) -> usize {
+        let (drawn, n) = (2.0 * pairs as f64, self.num_nodes.max(1) as f64);
+        (1.01 * n * (1.0 - (-drawn / n).exp())).min(n).min(drawn) as usize
+    }
+
     /// How a training on sampled pairs is done within this memory, or the least that would be enough.
     pub(crate) fn sampled_training(
         &self,
@@ -222,13 +244,8 @@ impl Workload {
 
     /// Pairs are drawn, rows are gathered, weights are learnt: what takes the most memory counts.
     fn sampled_estimate(&self, sampled: &SampledWorkload, way: Way, panel_width: usize) -> PropagationEstimate {
-        let part = |part, bytes| PartSize { part, bytes };
         let SampledWorkload { positives, negatives_per_positive: ratio, evaluated } = *sampled;
-        // Different ends of so many pairs, if they were drawn evenly; those of edges are fewer.
-        let ends = |pairs: usize| {
-            let (drawn, n) = (2.0 * pairs as f64, self.num_nodes.max(1) as f64);
-            (1.01 * n * (1.0 - (-drawn / n).exp())).min(n).min(drawn) as usize
-        };
+        let ends = |pairs: usize| self.distinct_ends(pairs);
         let nodes = ends(positives * (1 + ratio)) + ends(evaluated);
         let (rows, pairs) = (4 * nodes * (self.signal_dim + self.feature_columns), positives * (1 + ratio) + evaluated);
         let (csr, operator) = (self.csr_bytes(), 4 * self.num_nodes);
@@ -310,7 +327,6 @@ impl Workload {
 
     /// What training in memory takes, of a model whose representations are those of all nodes at once.
     pub(crate) fn training(&self, num_pairs: usize) -> Vec<PartSize> {
-        let part = |part, bytes| PartSize { part, bytes };
         let rows = |columns: usize| 4 * self.num_nodes * columns;
         let mut parts = vec![
             part("edges (CSR)", self.csr_bytes()),

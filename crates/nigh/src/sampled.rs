@@ -111,7 +111,16 @@ pub fn train(repeats: &[RepeatFiles], ids: Arc<Ids>) -> Result<Trained> {
     };
     let (dimensions, splits) = (data.dimensions(), Splits::Prepared(&prepared));
     let reporting = Reporting::default();
-    let job = Job { dataset: None, dimensions, config: &config, architecture: &architecture, splits, reporting };
+    let execution = Arc::default();
+    let job = Job {
+        dataset: None,
+        dimensions,
+        config: &config,
+        architecture: &architecture,
+        splits,
+        execution: &execution,
+        reporting,
+    };
     let outcome = catch(|| train::fit(&job, &mut Silent, None))??;
     Ok(Trained::on(data, ids, config, outcome))
 }

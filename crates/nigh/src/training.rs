@@ -7,7 +7,7 @@ use crate::memory::Memory;
 use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
 use crate::panels::Execution;
-use crate::plan::{PartSize, PropagationEstimate, SampledWorkload, Workload, total};
+use crate::plan::{PairWorkload, PartSize, PropagationEstimate, Workload, total};
 use crate::source::Source;
 use crate::task::Split;
 use crate::train::preset::Preset;
@@ -18,6 +18,7 @@ use crate::trained::Trained;
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A training that is ready to run.
 ///
@@ -38,7 +39,7 @@ pub struct Training<'d, 'o> {
     observer: Option<&'o mut (dyn Observer + 'o)>,
     checkpoint: Option<Checkpoint>,
     reporting: Reporting,
-    plan: Execution,
+    execution: Arc<Execution>,
 }
 
 impl<'d> Training<'d, 'static> {
@@ -75,7 +76,7 @@ impl<'d> Training<'d, 'static> {
             observer: None,
             checkpoint: None,
             reporting: Reporting::default(),
-            plan: Execution::default(),
+            execution: Arc::default(),
         })
     }
 }
@@ -88,8 +89,9 @@ impl<'d, 'o> Training<'d, 'o> {
 
     /// Calls `observer` as the training proceeds; it may stop it.
     pub fn observer<'p>(self, observer: &'p mut (dyn Observer + 'p)) -> Training<'d, 'p> {
-        let Training { dataset, config, architecture, split, checkpoint, reporting, plan, .. } = self;
-        Training { dataset, config, architecture, split, checkpoint, reporting, plan, observer: Some(observer) }
+        let Training { dataset, config, architecture, split, checkpoint, reporting, execution, .. } = self;
+        let observer: Option<&mut dyn Observer> = Some(observer);
+        Training { dataset, config, architecture, split, checkpoint, reporting, execution, observer }
     }
 
     /// Writes the state of the training to a file, and resumes from it if it is there.
@@ -102,23 +104,32 @@ impl<'d, 'o> Training<'d, 'o> {
         Training { reporting, ..self }
     }
 
-    /// Whether it learns from pairs that are drawn beforehand, which can keep to any memory that [`Training::plan`] finds enough: where
-    /// `pairs-per-epoch` is set, for a model whose message passing comes first and stays the same.
-    pub fn is_sampled(&self) -> bool {
+    /// Whether it learns from pairs that are drawn beforehand: where `pairs-per-epoch` is set, for a model whose message passing comes first
+    /// and stays the same.
+    pub(crate) fn is_sampled(&self) -> bool {
         self.split.is_none() && self.config.is_sampled(&self.dataset, &self.architecture)
     }
 
-    /// How a training on sampled pairs is done within this memory. An error if it is too little.
+    /// Whether [`Training::within`] can keep it to a limit: its message passing comes before everything that is learnt, and what it asks
+    /// about is drawn at random. Other trainings are only checked against the limit.
+    pub fn has_plan(&self) -> bool {
+        self.is_sampled() || self.pair_workload().is_some()
+    }
+
+    /// How a training that [has a plan](Training::has_plan) is done within this memory. An error if it is too little.
     pub fn plan(&self, memory: Option<Memory>) -> Result<PropagationEstimate> {
-        let (workload, sampled) = self.workload();
-        let estimate = workload.sampled_training(&sampled, memory);
+        let workload = self.workload_of(&self.dataset.samples[0]);
+        let estimate = match self.pair_workload() {
+            Some(pairs) => workload.pair_training(&pairs, memory),
+            None => workload.sampled_training(&self.config.sampled_workload(workload.num_edges), memory),
+        };
         estimate.map_err(|least| memory.unwrap_or(least).too_little(least, workload.remedy()))
     }
 
-    /// Keeps a training to this memory, with files without names in `folder`: one on sampled pairs by a plan that fits, of any other only
-    /// that it would not fit is found out. An error if it is too little.
+    /// Keeps a training to this memory by the first plan that fits, with anonymous temporary files in `folder`. One without a plan is only
+    /// checked against the limit. An error if the limit is too low.
     pub fn within(self, memory: Memory, folder: &Path) -> Result<Training<'d, 'o>> {
-        if self.is_sampled() {
+        if self.has_plan() {
             let plan = self.plan(Some(memory))?;
             return Ok(self.planned(&plan, folder));
         }
@@ -126,7 +137,7 @@ impl<'d, 'o> Training<'d, 'o> {
         if total(&needed) <= memory.bytes() { Ok(self) } else { Err(beyond(memory, &needed)) }
     }
 
-    /// An error if a training that is not on sampled pairs would exceed this memory beyond doubt: by its edges and a third of the estimate.
+    /// An error if a training without a plan would exceed this memory beyond doubt: by its edges and a third of the estimate.
     pub fn check_memory(&self, memory: Memory) -> Result<()> {
         let needed = self.memory_needed();
         let edges = needed.iter().find(|part| part.part.starts_with("edges")).map_or(0, |part| part.bytes);
@@ -148,9 +159,10 @@ impl<'d, 'o> Training<'d, 'o> {
         self.dataset.samples.iter().map(of_graph).max_by_key(|parts| total(parts)).unwrap_or_default()
     }
 
-    fn workload(&self) -> (Workload, SampledWorkload) {
-        let sample = &self.dataset.samples[0];
-        (self.workload_of(sample), self.config.sampled_workload(sample.graph.num_edges()))
+    /// What a training on compared pairs takes, if it is one that keeps to a plan.
+    fn pair_workload(&self) -> Option<PairWorkload> {
+        let [sample] = &self.dataset.samples[..] else { return None };
+        if self.split.is_some() { None } else { self.config.pair_workload(&self.dataset, sample, &self.architecture) }
     }
 
     fn workload_of(&self, sample: &Sample) -> Workload {
@@ -168,7 +180,7 @@ impl<'d, 'o> Training<'d, 'o> {
 
     /// As this plan says. The graph without held-out edges and panels that wait are in files without names in `folder`.
     pub fn planned(self, plan: &PropagationEstimate, folder: &Path) -> Training<'d, 'o> {
-        Training { plan: Execution::of(plan, folder), ..self }
+        Training { execution: Execution::of(plan, folder).into(), ..self }
     }
 
     /// Every setting, with all choices made.
@@ -180,19 +192,27 @@ impl<'d, 'o> Training<'d, 'o> {
     /// checkpoint has then stays.
     pub fn run(self) -> Result<Trained> {
         let is_sampled = self.is_sampled();
-        let Training { dataset, config, architecture, split, observer, checkpoint, reporting, plan } = self;
-        if !(is_sampled && plan.graph_in.is_some()) {
+        let has_plan = self.has_plan();
+        let Training { dataset, config, architecture, split, observer, checkpoint, reporting, execution } = self;
+        if !(has_plan && execution.graph_in.is_some()) {
             dataset.samples.iter().try_for_each(|sample| sample.graph.load())?;
         }
         let splits = match &split {
             Some(split) => Splits::Given(split),
-            None if is_sampled => Splits::Sampled(&plan),
+            None if is_sampled => Splits::Sampled,
             None => Splits::Drawn,
         };
         let dimensions = Dimensions::of(&dataset);
         let dataset_of = Some(&*dataset);
-        let job =
-            Job { dataset: dataset_of, dimensions, config: &config, architecture: &architecture, splits, reporting };
+        let job = Job {
+            dataset: dataset_of,
+            dimensions,
+            config: &config,
+            architecture: &architecture,
+            splits,
+            execution: &execution,
+            reporting,
+        };
         let mut silent = Silent;
         let outcome = catch(|| train::fit(&job, observer.unwrap_or(&mut silent), checkpoint.as_ref()))??;
         Ok(Trained::new(&dataset, config, outcome))

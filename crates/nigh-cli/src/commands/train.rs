@@ -97,12 +97,12 @@ fn within<'d>(training: Training<'d, 'static>, options: &Train, quiet: bool) -> 
     let folder = working_folder(options.out.as_deref());
     match (options.memory, Memory::available()) {
         (Some(limit), _) => {
-            if training.is_sampled() {
+            if training.has_plan() {
                 print_notes(&[training.plan(Some(limit))?.to_string()], quiet);
             }
             Ok(training.within(limit, &folder)?)
         }
-        (None, Some(free)) if training.is_sampled() => {
+        (None, Some(free)) if training.has_plan() => {
             let plan = training.plan(Some(free))?;
             if plan.way == Way::InMemory {
                 return Ok(training);

@@ -215,6 +215,8 @@ pub struct Scope<'a> {
     pub classifies: bool,
     /// How many nodes the model knows by their ids: those of the largest graph that it was built for.
     pub num_ids: usize,
+    /// Columns that are propagated together where nothing is learnt before: as memory allows.
+    pub(crate) panel: usize,
     /// The nodes that are asked about, if others need no answer and rows of others are still here.
     pub(crate) asked: Option<Arc<[u32]>>,
 }

@@ -32,6 +32,19 @@ impl Graph {
         edges
     }
 
+    /// Every edge, as [`Graph::edges`] lists them.
+    pub(crate) fn listed(&self) -> Vec<[u32; 2]> {
+        let mut edges = Vec::with_capacity(self.num_edges());
+        self.for_each_stretch(STRETCH, |rows| {
+            for a in rows.range() {
+                let row = rows.neighbours(a);
+                let upper = &row[row.partition_point(|&b| (b as usize) <= a)..];
+                edges.extend(upper.iter().map(|&b| [a as u32, b]));
+            }
+        });
+        edges
+    }
+
     /// Answers a question about each of some pairs, which looks at the row of the first end alone. Those of a graph file are answered in
     /// ascending order, so that it passes by once.
     pub(crate) fn ask_each<T: Send + Clone + Default>(

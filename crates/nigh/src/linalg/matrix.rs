@@ -1,6 +1,7 @@
 //! A dense matrix that keeps its storage when its shape changes.
 
 use super::aligned::AlignedVec;
+use super::for_row_blocks;
 use std::ops::Range;
 
 /// Row-major `f32` matrix.
@@ -125,6 +126,17 @@ impl Matrix {
     pub(crate) fn columns(&self, columns: Range<usize>) -> Matrix {
         let width = columns.len();
         Matrix::from_fn(self.rows, width, |row, column| self.row(row)[columns.start + column])
+    }
+
+    /// As `columns`, into storage that exists already.
+    pub(crate) fn copy_columns(&self, columns: Range<usize>, to: &mut Matrix) {
+        to.reshape(self.rows, columns.len());
+        let width = columns.len();
+        for_row_blocks(to.data_mut(), width, width, |first, rows| {
+            for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+                row.copy_from_slice(&self.row(first + at)[columns.clone()]);
+            }
+        });
     }
 
     /// `P X`: row `i` of the result is row `order[i]` of this matrix.

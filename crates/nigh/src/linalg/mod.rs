@@ -27,7 +27,7 @@ mod transposed_product;
 
 pub use half::{Storage, StorageError};
 pub use matrix::Matrix;
-pub(crate) use normalize::{normalize_rows, normalize_rows_above, project_rows, row_length};
+pub(crate) use normalize::{normalize_rows, project_rows, row_length, scale_rows};
 pub(crate) use prefetch::{prefetch, prefetch_line};
 pub(crate) use rows::{
     ROWS_PER_TASK, WORTH_A_THREAD, column_sums, for_row_blocks, for_two_row_blocks, look_up, look_up_into, rows_of,

@@ -1,7 +1,7 @@
 //! Rows of length one: `y_i = x_i / max(|x_i|, 1e-12)`, and the gradient through them.
 
 use super::dispatch::simd;
-use super::fold::{LANES, fold, lane_products};
+use super::fold::{LANES, fold, fold_one, lane_products};
 use super::{Matrix, for_two_row_blocks};
 
 /// A shorter row counts as zero and is not scaled up.
@@ -15,16 +15,11 @@ pub(crate) fn row_length(squares: f32) -> f32 {
 
 /// `y_i = x_i / |x_i|`; `scales` keeps `1 / |x_i|` for the gradient.
 pub(crate) fn normalize_rows(x: &Matrix, y: &mut Matrix, scales: &mut Vec<f32>) {
-    normalize_rows_above(SHORTEST, x, y, scales);
-}
-
-/// As `normalize_rows`, but rows shorter than `shortest` are not scaled up to length one.
-pub(crate) fn normalize_rows_above(shortest: f32, x: &Matrix, y: &mut Matrix, scales: &mut Vec<f32>) {
     let [rows, width] = x.shape();
     y.reshape(rows, width);
     scales.resize(rows, 0.0);
     for_two_row_blocks(y.data_mut(), width, scales, 1, 4 * width, |first, y, scales| {
-        normalize_block(&x.data()[first * width..][..y.len()], width, shortest.max(SHORTEST), y, scales);
+        normalize_block(&x.data()[first * width..][..y.len()], width, y, scales);
     });
 }
 
@@ -36,7 +31,7 @@ pub(crate) fn project_rows(y: &Matrix, scales: &[f32], first: usize, rows: &mut 
 }
 
 simd! {
-    fn normalize_block(x: &[f32], width: usize, shortest: f32, y: &mut [f32], scales: &mut [f32]) {
+    fn normalize_block(x: &[f32], width: usize, y: &mut [f32], scales: &mut [f32]) {
         let blocks = x.chunks(LANES * width).zip(y.chunks_mut(LANES * width));
         for ((x, y), scales) in blocks.zip(scales.chunks_mut(LANES)) {
             let (mut parts, mut squares) = ([[0.0; LANES]; LANES], [0.0; LANES]);
@@ -46,13 +41,30 @@ simd! {
             fold(&parts, &mut squares);
             let mut inverse = [0.0; LANES];
             for lane in 0..LANES {
-                inverse[lane] = 1.0 / squares[lane].sqrt().max(shortest);
+                inverse[lane] = 1.0 / row_length(squares[lane]);
             }
             for (at, (x, y)) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)).enumerate() {
-                scales[at] = if inverse[at] < 1.0 / shortest { inverse[at] } else { 0.0 };
+                scales[at] = if inverse[at] < 1.0 / SHORTEST { inverse[at] } else { 0.0 };
                 for (y, x) in y.iter_mut().zip(x) {
                     *y = x * inverse[at];
                 }
+            }
+        }
+    }
+}
+
+/// `x_i <- length x_i / max(|x_i|, shortest)` for rows of this width.
+pub(crate) fn scale_rows(length: f32, shortest: f32, width: usize, rows: &mut [f32]) {
+    scale_block(length, shortest.max(SHORTEST), width, rows);
+}
+
+simd! {
+    fn scale_block(length: f32, shortest: f32, width: usize, rows: &mut [f32]) {
+        for x in rows.chunks_exact_mut(width) {
+            let squares = fold_one(&std::hint::black_box(lane_products(x, x)));
+            let inverse = 1.0 / squares.sqrt().max(shortest);
+            for x in x {
+                *x = length * (*x * inverse);
             }
         }
     }

@@ -110,6 +110,19 @@ impl Architecture {
         !self.pair_sources.is_empty()
     }
 
+    /// Whether pairs are compared over rows that message passing gives, before anything is learnt, and nothing else needs a graph.
+    pub(crate) fn compares_first(&self) -> bool {
+        self.knows_pairs()
+            && !self.pair_sources.contains(&PairSource::Reconstruction)
+            && self.branches.iter().all(|branch| branch.sources == [Source::Directions])
+    }
+
+    /// Columns of `X̂ V` in which nodes with so many features are represented; 0 if they are not.
+    pub(crate) fn directions_width(&self, num_features: usize) -> usize {
+        let is_used = self.branches.iter().any(|branch| branch.sources == [Source::Directions]);
+        if is_used { projection::leading_width(num_features) } else { 0 }
+    }
+
     /// `K` and the storage between hops, if all message passing is `Ã^K E` and `Ã^K F`.
     pub(crate) fn propagated_signal(&self) -> Option<(usize, Storage)> {
         let Architecture { branches, head, heuristic, pair_sources } = self;
@@ -574,6 +587,7 @@ fn scope<'a>(
         width: shape.num_classes().unwrap_or(shape.width),
         classifies: shape.num_classes().is_some(),
         num_ids: shape.num_ids,
+        panel: view.execution.columns(),
         asked: None,
     }
 }

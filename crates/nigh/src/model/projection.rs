@@ -26,10 +26,15 @@ pub(super) fn declare(num_features: usize, weights: &mut WeightAccess<'_>) {
     weights.frozen(RARITY, [1, num_features]);
 }
 
+/// How many columns of `X̂ V` represent a node with so many features.
+pub(super) fn leading_width(num_features: usize) -> usize {
+    if num_features > MOST_DIRECTIONS { REPRESENTED } else { num_features }
+}
+
 /// The columns of `X̂ V` in which nodes are represented: all features if they are few. `V` is declared if it is not there yet.
 pub(super) fn leading(features: &Features, num_features: usize, weights: &mut WeightAccess<'_>) -> Matrix {
     declare(num_features, weights);
-    let width = if num_features > MOST_DIRECTIONS { REPRESENTED } else { num_features };
+    let width = leading_width(num_features);
     if features.rows() == 0 {
         return Matrix::zeros(0, width);
     }

@@ -1,7 +1,8 @@
 //! Neighbourhoods side by side: blocks `X_k`, the rows of `Ã^k X` at one length.
 
 use crate::graph::Operator;
-use crate::linalg::{Matrix, for_row_blocks, normalize_rows_above};
+use crate::linalg::{Matrix, for_row_blocks, scale_rows};
+use crate::source::hop_products::for_levels;
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::ops::RangeInclusive;
 
@@ -12,12 +13,13 @@ pub struct HopBlocks {
     operator: Operator,
     hops: RangeInclusive<usize>,
     shortest: f32,
+    panel: usize,
 }
 
 impl HopBlocks {
-    /// `Ã` and the values of `k`. Rows shorter than `shortest` stay short.
-    pub fn new(operator: Operator, hops: RangeInclusive<usize>, shortest: f32) -> HopBlocks {
-        HopBlocks { operator, hops, shortest }
+    /// `Ã` and the values of `k`. Rows shorter than `shortest` stay short. `panel` columns are propagated together.
+    pub fn new(operator: Operator, hops: RangeInclusive<usize>, shortest: f32, panel: usize) -> HopBlocks {
+        HopBlocks { operator, hops, shortest, panel }
     }
 }
 
@@ -27,26 +29,25 @@ impl Operation for HopBlocks {
     }
 
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
-        let [rows, width] = inputs.get(0).shape();
+        let x = inputs.get(0);
+        let [rows, width] = x.shape();
         let all = self.width(&[width]);
         output.reshape(rows, all);
-        let (mut power, mut next) = (inputs.get(0).clone(), Matrix::default());
-        let (mut unit, mut scales) = (Matrix::default(), Vec::new());
-        let length = (width as f32).sqrt();
-        for hop in 0..=*self.hops.end() {
-            if hop > 0 {
-                self.operator.apply(&power, &mut next);
-                std::mem::swap(&mut power, &mut next);
-            }
-            let Some(number) = hop.checked_sub(*self.hops.start()) else { continue };
-            normalize_rows_above(self.shortest, &power, &mut unit, &mut scales);
-            for_row_blocks(output.data_mut(), all, width, |first, rows| {
+        let fill = |columns, panel: &mut Matrix| x.copy_columns(columns, panel);
+        let first = *self.hops.start();
+        for_levels(&self.operator, [width, self.panel], fill, *self.hops.end(), |columns, hop, panel| {
+            let Some(number) = hop.checked_sub(first) else { return };
+            let place = number * width + columns.start..number * width + columns.end;
+            for_row_blocks(output.data_mut(), all, columns.len(), |first, rows| {
                 for (at, row) in rows.chunks_exact_mut(all).enumerate() {
-                    let block = &mut row[number * width..][..width];
-                    block.iter_mut().zip(unit.row(first + at)).for_each(|(block, unit)| *block = length * unit);
+                    row[place.clone()].copy_from_slice(panel.row(first + at));
                 }
             });
-        }
+        });
+        let (length, shortest) = ((width as f32).sqrt(), self.shortest);
+        for_row_blocks(output.data_mut(), all, 4 * all, |_, rows| {
+            scale_rows(length, shortest, width, rows);
+        });
     }
 
     fn backward(&mut self, _: Inputs<'_>, _: &Matrix, _: &Matrix, wanted: &mut Gradients<'_>) {
@@ -66,7 +67,7 @@ mod tests {
         let operator = Operator::symmetric(generate::communities(4, 6, 0.1, 3).graph.into());
         let x = Matrix::from_fn(24, 5, |i, c| ((i * 31 + c * 17) % 13) as f32 - 6.0);
         for (hops, count) in [(1..=3, 3), (0..=2, 3), (2..=2, 1)] {
-            let found = forward(HopBlocks::new(operator.clone(), hops.clone(), 0.0), &x);
+            let found = forward(HopBlocks::new(operator.clone(), hops.clone(), 0.0, 2), &x);
             assert_eq!(found.cols(), 5 * count);
             for (block, hop) in hops.enumerate() {
                 let power = operator.propagate(x.clone(), hop);

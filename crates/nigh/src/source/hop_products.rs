@@ -105,7 +105,7 @@ pub(crate) fn rows_at_hops(
 }
 
 /// Calls `take` for every panel of columns after every hop, with the columns, the number of the hop, and the rows of all nodes.
-fn for_levels(
+pub(crate) fn for_levels(
     operator: &Operator,
     [width, panel]: [usize; 2],
     fill: impl Fn(Range<usize>, &mut Matrix),

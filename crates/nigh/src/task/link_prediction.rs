@@ -6,19 +6,25 @@ use super::negatives::{NegativeRule, check_non_edges, draw_once};
 use super::ranking::Ends;
 use super::{
     EvaluationNegatives, EvaluationPairs, PairParts, PairSampler, Part, Ranking, SplitChoice, SplitSettings, Task,
-    TrainingPairs, graphs_by_part, num_held_out, problem,
+    TrainingPairs, graphs_by_part, held_out_edges, num_held_out, problem,
 };
 use crate::dataset::{Dataset, FixedPairs, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
 use crate::graph::Graph;
 use crate::model::View;
 use crate::names::named;
+use crate::panels::Execution;
 use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
 
-pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -> Result<PairParts> {
+pub(super) fn split(
+    dataset: &Dataset,
+    settings: &SplitSettings,
+    seeds: Seeds,
+    execution: &Arc<Execution>,
+) -> Result<PairParts> {
     if let Some(given) = dataset.fixed_split.as_ref().filter(|_| settings.choice == SplitChoice::Given)
-        && let Some(parts) = fixed(dataset, given, settings, seeds)?
+        && let Some(parts) = fixed(dataset, given, settings, seeds, execution)?
     {
         return Ok(parts);
     }
@@ -31,7 +37,7 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
         let (valid, test) = rest.split_at(valid);
         check_non_edges(&sample.graph, settings, &[valid.len(), test.len()])
             .map_err(|wrong| problem(dataset, number, wrong))?;
-        let parts = hold_out(sample, number as u64, [train, valid, test], settings, seeds)?;
+        let parts = hold_out_within(sample, number as u64, [train, valid, test], settings, seeds, execution)?;
         check_cost(&parts).map_err(|wrong| problem(dataset, number, wrong))?;
         held_out.push(parts);
     }
@@ -48,9 +54,38 @@ pub(super) fn split(dataset: &Dataset, settings: &SplitSettings, seeds: Seeds) -
     })
 }
 
+/// A random split of one graph, whose training edges are not listed.
+pub(super) fn split_unlisted(
+    dataset: &Dataset,
+    settings: &SplitSettings,
+    seeds: Seeds,
+    execution: &Arc<Execution>,
+) -> Result<PairParts> {
+    let sample = &dataset.samples[0];
+    let known = &sample.graph;
+    let held_out = held_out_edges(known, settings, seeds).map_err(|wrong| problem(dataset, 0, wrong))?;
+    let visible = Arc::new(execution.without(known, &held_out.concat())?);
+    let seen_in_test = match settings.test_edges {
+        TestEdges::Training => None,
+        TestEdges::TrainingAndValidation => Some(execution.without(known, &held_out[1])?),
+    };
+    let positives = [&held_out[0][..], &held_out[1]];
+    let edges = DividedEdges { known, visible, train: None, positives, negatives: [&[], &[]], seen_in_test, execution };
+    let parts = edges.parts(sample, 0, settings, seeds)?;
+    check_cost(&parts).map_err(|wrong| problem(dataset, 0, wrong))?;
+    let GraphParts { train, valid, test } = parts;
+    Ok(PairParts { train: vec![train], valid: vec![valid], test: Some(vec![test]) })
+}
+
 /// The split that comes with the data: all edges of the graph are for training, or those that it lists. Its negatives serve unless
 /// each positive has its own.
-fn fixed(dataset: &Dataset, given: &FixedSplit, settings: &SplitSettings, seeds: Seeds) -> Result<Option<PairParts>> {
+fn fixed(
+    dataset: &Dataset,
+    given: &FixedSplit,
+    settings: &SplitSettings,
+    seeds: Seeds,
+    execution: &Arc<Execution>,
+) -> Result<Option<PairParts>> {
     let ([sample], Some(held_out)) = (&dataset.samples[..], given.held_out()) else { return Ok(None) };
     let graph = &sample.graph;
     let train = match given {
@@ -78,7 +113,9 @@ fn fixed(dataset: &Dataset, given: &FixedSplit, settings: &SplitSettings, seeds:
         _ => graph.clone(),
     };
     let negatives = held_out.each_ref().map(|pairs| &pairs.negative[..]);
-    let edges = DividedEdges { known: &known, visible, train: &train, positives, negatives };
+    let seen_in_test = seen_in_test(&known, [&train, positives[0]], settings);
+    let train = Some(&train[..]);
+    let edges = DividedEdges { known: &known, visible, train, positives, negatives, seen_in_test, execution };
     let parts = edges.parts(sample, 0, settings, seeds)?;
     check_cost(&parts).map_err(|wrong| problem(dataset, 0, wrong))?;
     let GraphParts { train, valid, test } = parts;
@@ -123,16 +160,38 @@ pub struct GraphParts {
 
 /// The three parts of one graph for a given division of its edges, of which there must be non-edges. All of the parts see the
 /// training edges alone, unless the settings let the test see those of the validation as well.
+#[cfg(test)]
 pub fn hold_out(
     sample: &Sample,
     number: u64,
-    [train, held_out @ ..]: [&[[u32; 2]]; 3],
+    parts: [&[[u32; 2]]; 3],
     settings: &SplitSettings,
     seeds: Seeds,
 ) -> Result<GraphParts> {
-    let visible = Arc::new(sample.graph.with_edges(train));
-    let edges = DividedEdges { known: &sample.graph, visible, train, positives: held_out, negatives: [&[], &[]] };
-    edges.parts(sample, number, settings, seeds)
+    hold_out_within(sample, number, parts, settings, seeds, &Arc::default())
+}
+
+fn hold_out_within(
+    sample: &Sample,
+    number: u64,
+    [train, positives @ ..]: [&[[u32; 2]]; 3],
+    settings: &SplitSettings,
+    seeds: Seeds,
+    execution: &Arc<Execution>,
+) -> Result<GraphParts> {
+    let (known, visible) = (&sample.graph, Arc::new(sample.graph.with_edges(train)));
+    let seen_in_test = seen_in_test(known, [train, positives[0]], settings);
+    let (train, negatives) = (Some(train), [&[][..]; 2]);
+    DividedEdges { known, visible, train, positives, negatives, seen_in_test, execution }
+        .parts(sample, number, settings, seeds)
+}
+
+/// What messages pass over in the test, if that is not what they pass over in training.
+fn seen_in_test(known: &Graph, [train, valid]: [&[[u32; 2]]; 2], settings: &SplitSettings) -> Option<Graph> {
+    match settings.test_edges {
+        TestEdges::Training => None,
+        TestEdges::TrainingAndValidation => Some(known.with_edges(&[train, valid].concat())),
+    }
 }
 
 /// The edges of one graph, divided.
@@ -141,20 +200,27 @@ struct DividedEdges<'a> {
     known: &'a Arc<Graph>,
     /// Those that message passing sees.
     visible: Arc<Graph>,
-    /// The same, in the order in which they are learnt from.
-    train: &'a [[u32; 2]],
+    /// The same, in the order in which they are learnt from; `None` if they are too many to list.
+    train: Option<&'a [[u32; 2]]>,
     /// Held out for validation and test.
     positives: [&'a [[u32; 2]]; 2],
     /// Drawn where there are none.
     negatives: [&'a [[u32; 2]]; 2],
+    /// What messages pass over in the test, if it is another graph.
+    seen_in_test: Option<Graph>,
+    execution: &'a Arc<Execution>,
 }
 
 impl DividedEdges<'_> {
     fn parts(self, sample: &Sample, number: u64, settings: &SplitSettings, seeds: Seeds) -> Result<GraphParts> {
-        let DividedEdges { known, visible, train, positives, negatives } = self;
-        let view = Task::LinkPrediction.view_of(sample, visible.clone(), number)?;
+        let DividedEdges { known, visible, train, positives, negatives, seen_in_test, execution } = self;
+        let view = Task::LinkPrediction.view_of(sample, visible.clone(), number)?.within(execution.clone());
         let rule = NegativeRule::for_training(settings.train_negatives, visible);
-        let question = TrainingPairs::new(train.to_vec(), PairSampler::new(known.num_nodes(), rule));
+        let sampler = PairSampler::new(known.num_nodes(), rule);
+        let question = match train {
+            Some(edges) => TrainingPairs::new(edges.to_vec(), sampler),
+            None => TrainingPairs::edges_of_view(sampler),
+        };
         // Evaluation may look at every known edge to make sure that a negative is none.
         let questions = match settings.evaluation_negatives.pooled() {
             Some(_) => [0, 1].map(|part| {
@@ -167,10 +233,6 @@ impl DividedEdges<'_> {
                 EvaluationPairs::pooled(positive, negative)
             }),
             None => own_negatives(&view, known, positives, settings, seeds),
-        };
-        let seen_in_test = match settings.test_edges {
-            TestEdges::Training => None,
-            TestEdges::TrainingAndValidation => Some(known.with_edges(&[train, positives[0]].concat())),
         };
         let [view, test_view] = evaluation_views(view, seen_in_test, &questions);
         let [valid, test] = questions;

@@ -1,7 +1,8 @@
 //! Training pairs are hidden from message passing while the model is asked about them. An edge that is visible when it is asked
 //! about answers for itself, and the model learns to look for it where the test has none.
 
-use super::{Part, TrainingPairs};
+use super::{MOST_LISTED, Part, TrainingPairs, edges_at};
+use crate::graph::stop;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
@@ -23,14 +24,16 @@ const FOLDS: usize = 10;
 
 /// How the training pairs of one graph are divided: folds of `size` pairs, of which `count` are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Folds {
-    size: usize,
-    count: usize,
+pub struct Folds {
+    /// Pairs of each.
+    pub size: usize,
+    /// How many there are.
+    pub count: usize,
 }
 
 impl Folds {
     /// So that at most `most` pairs are asked about.
-    fn of(num_pairs: usize, most: usize) -> Folds {
+    pub fn of(num_pairs: usize, most: usize) -> Folds {
         let size = num_pairs.div_ceil(FOLDS).clamp(1, most);
         Folds { size, count: (most / size).clamp(1, num_pairs.div_ceil(size).max(1)) }
     }
@@ -51,19 +54,27 @@ pub fn mask(
         Masking::Batch => epoch,
     };
     let masked = parts.iter().enumerate().flat_map(|(number, part)| {
-        let mut pairs = part.question.positive.clone();
-        seeds.rng(Purpose::Masking, &[number as u64, draw]).shuffle(&mut pairs);
-        let Folds { size, count } = Folds::of(pairs.len(), most);
-        let folds: Vec<Part<TrainingPairs>> = pairs.chunks(size).take(count).map(|fold| hide(part, fold)).collect();
-        folds
+        let mut rng = seeds.rng(Purpose::Masking, &[number as u64, draw]);
+        let graph = part.view.graph();
+        let total = if part.question.are_edges { graph.num_edges() } else { part.question.positive.len() };
+        let Folds { size, count } = Folds::of(total, most);
+        if total > MOST_LISTED && count == 1 {
+            // Whether they are listed or not, they are the edges of the view.
+            return vec![hide(part, &edges_at(graph, &rng.chosen_first(size, graph.num_edges())))];
+        }
+        let listed = || graph.edges().collect();
+        let mut pairs = if part.question.are_edges { listed() } else { part.question.positive.clone() };
+        rng.shuffle(&mut pairs);
+        pairs.chunks(size).take(count).map(|fold| hide(part, fold)).collect::<Vec<_>>()
     });
     Some(masked.collect())
 }
 
 /// A part that asks about `fold` and does not see it.
 fn hide(part: &Part<TrainingPairs>, fold: &[[u32; 2]]) -> Part<TrainingPairs> {
-    let view = part.view.over(part.view.graph().without_edges(fold));
-    Part { view: Arc::new(view), question: TrainingPairs { positive: fold.to_vec(), ..part.question.clone() } }
+    let graph = part.view.execution.without(part.view.graph(), fold).unwrap_or_else(|error| stop(error));
+    let question = TrainingPairs { positive: fold.to_vec(), are_edges: false, ..part.question.clone() };
+    Part { view: Arc::new(part.view.over(graph)), question }
 }
 
 #[cfg(test)]

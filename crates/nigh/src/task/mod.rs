@@ -15,14 +15,14 @@ pub use link_prediction::TestEdges;
 #[cfg(test)]
 pub(crate) use link_prediction::{GraphParts, hold_out};
 pub use masking::Masking;
-pub(crate) use masking::mask;
+pub(crate) use masking::{Folds, mask};
 pub(crate) use negatives::PairSampler;
 pub use negatives::{EvaluationNegatives, Negatives};
 pub use pairwise::SameLabelPairs;
 pub use ranking::EvaluationPairs;
 pub(crate) use ranking::{ConnectedPairs, Ranking};
 pub(crate) use sampled::{DrawnPairs, MOST_HELD_OUT, SampledPairs, Sampling};
-pub(crate) use sampled::{held_out_edges, num_held_out, sample_pairs};
+pub(crate) use sampled::{MOST_LISTED, edges_at, held_out_edges, num_held_out, sample_pairs};
 
 use crate::dataset::{Dataset, Features, FixedPairs, FixedSplit, Sample};
 use crate::error::{Error, Result, SplitProblem};
@@ -30,6 +30,7 @@ use crate::graph::Graph;
 use crate::label_sets::LabelSets;
 use crate::model::View;
 use crate::names::named;
+use crate::panels::Execution;
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::threads;
 use negatives::NegativeRule;
@@ -84,6 +85,8 @@ pub struct LabelledSets {
 pub struct TrainingPairs {
     /// Pairs that belong together.
     pub positive: Vec<[u32; 2]>,
+    /// Whether they are all edges of the view's graph in the place of a list, which is then empty.
+    are_edges: bool,
     negatives: PairSampler,
     /// The new number of every node, if the nodes were reordered; negatives are drawn by the old ones.
     places: Option<Arc<[u32]>>,
@@ -94,7 +97,12 @@ pub struct TrainingPairs {
 impl TrainingPairs {
     /// Positives, and the sampler of negatives.
     pub fn new(positive: Vec<[u32; 2]>, negatives: PairSampler) -> TrainingPairs {
-        TrainingPairs { positive, negatives, places: None, drawn: None }
+        TrainingPairs { positive, are_edges: false, negatives, places: None, drawn: None }
+    }
+
+    /// All edges that the view has: too many to list them.
+    pub(crate) fn edges_of_view(negatives: PairSampler) -> TrainingPairs {
+        TrainingPairs { are_edges: true, ..TrainingPairs::new(Vec::new(), negatives) }
     }
 
     /// The pairs of all epochs.
@@ -179,6 +187,14 @@ fn hash_pairs(pairs: &[[u32; 2]], hash: &mut Sha256) {
         threads::check();
         pairs.iter().flatten().for_each(|end| hash.update(end.to_le_bytes()));
     }
+}
+
+fn fingerprint_of_large(visible: &Graph, features: &Features, held_out: [&EvaluationPairs; 2]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(visible.digest());
+    hash.update(features.digest());
+    held_out.iter().for_each(|pairs| pairs.hash(&mut hash));
+    nigh_formats::digest::hex(&hash.finalize())
 }
 
 /// Questions to learn from (`T`), and to choose the epoch by and to report (`E`).
@@ -315,6 +331,59 @@ impl SplitSettings {
         ((f64::from(self.negative_ratios[part]) * positives as f64).round() as usize).max(1)
     }
 
+    /// Whether the split of these data is a random one of a graph whose edges are too many to list.
+    fn is_large(&self, dataset: &Dataset) -> bool {
+        let is_given = self.choice == SplitChoice::Given
+            && dataset.fixed_split.as_ref().is_some_and(|split| split.held_out().is_some());
+        let large = |sample: &Sample| sample.graph.num_edges() > MOST_LISTED;
+        self.task == Task::LinkPrediction && dataset.samples.len() == 1 && large(&dataset.samples[0]) && !is_given
+    }
+
+    /// A fingerprint of a split of these data: of everything that is asked and seen. All visible edges of a large graph are for training, so
+    /// that their order is left out.
+    pub fn fingerprint(&self, dataset: &Dataset, split: &Split) -> String {
+        match split {
+            Split::Pairs(parts) if self.is_large(dataset) => {
+                let [valid, test] = [&parts.valid[0], &parts.test()[0]];
+                fingerprint_of_large(valid.view.graph(), &valid.view.features, [&valid.question, &test.question])
+            }
+            _ => split.digest(),
+        }
+    }
+
+    /// The fingerprint of a random split of one graph, of which the training edges were not listed: the same as if they had been.
+    pub fn fingerprint_of_known(
+        &self,
+        dataset: &Dataset,
+        visible: &Graph,
+        held_out: [&EvaluationPairs; 2],
+        seeds: Seeds,
+    ) -> String {
+        let sample = &dataset.samples[0];
+        if self.is_large(dataset) {
+            return fingerprint_of_large(visible, &sample.features, held_out);
+        }
+        let mut train = sample.graph.listed();
+        seeds.rng(Purpose::Split, &[0]).shuffle(&mut train);
+        train.truncate(train.len() - held_out.iter().map(|pairs| pairs.positive.len()).sum::<usize>());
+        // As the parts of a listed split are hashed, which share one view.
+        let mut hash = Sha256::new();
+        let start = |hash: &mut Sha256, name: &str| {
+            hash.update(name);
+            hash.update(0u64.to_le_bytes());
+        };
+        start(&mut hash, "train");
+        hash.update(visible.digest());
+        hash.update(sample.features.digest());
+        hash_pairs(&train, &mut hash);
+        hash_pairs(&[], &mut hash);
+        for (name, pairs) in ["valid", "test"].into_iter().zip(held_out) {
+            start(&mut hash, name);
+            pairs.hash(&mut hash);
+        }
+        nigh_formats::digest::hex(&hash.finalize())
+    }
+
     /// The split of a seed as lists of nodes or edges, to be used elsewhere or again. Where each positive has negatives of its own, they
     /// are not listed.
     pub fn listed(&self, dataset: &Dataset, seeds: Seeds) -> Result<ListedSplit> {
@@ -335,7 +404,7 @@ impl SplitSettings {
                 return Err(Error::setting("task", other, problem));
             }
         };
-        let digest = split.digest();
+        let digest = self.fingerprint(dataset, &split);
         let fixed = match split {
             Split::Nodes(parts) => FixedSplit::Nodes(
                 [&parts.train[0], &parts.valid[0], &parts.test()[0]].map(|part| part.question.nodes.clone()),
@@ -353,8 +422,22 @@ impl SplitSettings {
 
     /// Splits the data; `seeds` are those of the repeat.
     pub fn split(&self, dataset: &Dataset, seeds: Seeds) -> Result<Split> {
+        self.split_within(dataset, seeds, true, &Arc::default())
+    }
+
+    /// As `split`, with views that keep to their memory. Without `lists`, training edges that are too many are not listed.
+    pub fn split_within(
+        &self,
+        dataset: &Dataset,
+        seeds: Seeds,
+        lists: bool,
+        execution: &Arc<Execution>,
+    ) -> Result<Split> {
         Ok(match self.task {
-            Task::LinkPrediction => Split::Pairs(link_prediction::split(dataset, self, seeds)?),
+            Task::LinkPrediction if !lists && self.is_large(dataset) => {
+                Split::Pairs(link_prediction::split_unlisted(dataset, self, seeds, execution)?)
+            }
+            Task::LinkPrediction => Split::Pairs(link_prediction::split(dataset, self, seeds, execution)?),
             Task::NodeClassification if dataset.is_multi_label() => {
                 Split::Sets(node_classification::split_sets(dataset, self, seeds)?)
             }

@@ -195,6 +195,10 @@ impl PairSampler {
     /// Draws `count` pairs into `pairs`, whose storage is reused.
     pub fn draw(&self, stream: Stream, count: usize, pairs: &mut Vec<[u32; 2]>) {
         const PAIRS_PER_TASK: usize = 1 << 12;
+        if self.stored().is_some() {
+            *pairs = self.draw_each(&[(stream, count)]);
+            return;
+        }
         pairs.resize(count, [0; 2]);
         pairs.par_chunks_mut(PAIRS_PER_TASK).enumerate().for_each(|(task, pairs)| {
             threads::check();
@@ -218,15 +222,7 @@ impl PairSampler {
             tasks.push((stream, own));
             rest = others;
         }
-        let stored = match &self.rule {
-            NegativeRule::NotLinked(graph) | NegativeRule::NotListed(graph)
-                if graph.is_stored() && self.allowed.is_none() =>
-            {
-                Some(graph)
-            }
-            _ => None,
-        };
-        let Some(graph) = stored else {
+        let Some(graph) = self.stored() else {
             tasks.into_par_iter().for_each(|(stream, pairs)| {
                 threads::check();
                 self.draw_some(stream, number, pairs);
@@ -266,6 +262,18 @@ impl PairSampler {
             pairs[at as usize] = self.pair(stream, number);
         }
         pairs
+    }
+
+    /// The graph file that is looked at for every draw.
+    fn stored(&self) -> Option<&Graph> {
+        match &self.rule {
+            NegativeRule::NotLinked(graph) | NegativeRule::NotListed(graph)
+                if graph.is_stored() && self.allowed.is_none() =>
+            {
+                Some(graph)
+            }
+            _ => None,
+        }
     }
 
     /// The pairs of consecutive numbers. Most first draws are allowed, so they are drawn several at a time.

@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// Edges that are held out for validation and for the test, at most: AUC is then within 0.001.
 pub const MOST_HELD_OUT: usize = 100_000;
 
+/// Edges that a split lists, at most: of more, a model that learns from some pairs chooses them by their numbers.
+pub const MOST_LISTED: usize = 3_000_000;
+
 /// Which pairs a training asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
@@ -89,7 +92,7 @@ pub(crate) fn num_held_out(
 }
 
 /// The edges of these numbers, in any order.
-fn edges_at(graph: &Graph, numbers: &[usize]) -> Vec<[u32; 2]> {
+pub(crate) fn edges_at(graph: &Graph, numbers: &[usize]) -> Vec<[u32; 2]> {
     let mut order: Vec<(usize, u32)> = numbers.iter().copied().zip(0..).collect();
     order.par_sort_unstable();
     let sorted: Vec<usize> = order.iter().map(|of| of.0).collect();

@@ -5,6 +5,7 @@ mod baseline;
 mod batch_nodes;
 mod checkpoint;
 pub(crate) mod class_memory;
+mod compared;
 mod config;
 mod effect;
 pub(crate) mod model_memory;
@@ -50,7 +51,7 @@ use crate::panels::Execution;
 use crate::seeds::{Purpose, Seeds};
 use crate::source::Proximities;
 use crate::source::walks::max_row_norm;
-use crate::task::{ConnectedPairs, EvaluationPairs, LabelledNodes, LabelledSets, Part, Parts, Split, Task};
+use crate::task::{ConnectedPairs, EvaluationPairs, LabelledNodes, LabelledSets, Masking, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
 use node_objective::NodeObjective;
 use objective::Objective;
@@ -58,7 +59,9 @@ use pair_objective::PairObjective;
 use pool::on_the_pool;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+pub(crate) use trainer::KEPT_BYTES;
 use trainer::{Best, Finished, State, Trainer};
 
 /// What one repeat found.
@@ -158,6 +161,8 @@ pub(crate) struct Job<'a> {
     pub config: &'a Resolved,
     pub architecture: &'a Architecture,
     pub splits: Splits<'a>,
+    /// How it keeps to its memory.
+    pub execution: &'a Arc<Execution>,
     pub reporting: Reporting,
 }
 
@@ -168,8 +173,8 @@ pub(crate) enum Splits<'a> {
     Drawn,
     /// The same for all of them.
     Given(&'a Split),
-    /// Pairs are sampled, and rows gathered for them, under this plan.
-    Sampled(&'a Execution),
+    /// Its seed gives it: pairs are sampled, and rows gathered for them.
+    Sampled,
     /// A repeat of this number was prepared elsewhere.
     Prepared(&'a (dyn Fn(usize) -> Result<PreparedSplit> + Sync)),
 }
@@ -444,9 +449,13 @@ impl Job<'_> {
         let split = match (self.splits, dataset) {
             (Splits::Given(split), _) => split.clone(),
             (Splits::Prepared(prepared), _) => return prepared(number),
-            (Splits::Sampled(plan), Some(dataset)) => return self.prepare_sampled(dataset, seed, plan, observer),
-            (Splits::Drawn, Some(dataset)) => config.split().split(dataset, Seeds::new(seed))?,
-            (Splits::Sampled(_) | Splits::Drawn, None) => unreachable!("data to split"),
+            (Splits::Sampled, Some(dataset)) => return self.prepare_sampled(dataset, seed, observer),
+            (Splits::Drawn, Some(dataset)) => {
+                // Masks choose a few edges by their numbers, and the same ones for all epochs.
+                let lists = config.mask_training_pairs != Masking::Folds;
+                config.split().split_within(dataset, Seeds::new(seed), lists, self.execution)?
+            }
+            (Splits::Sampled | Splits::Drawn, None) => unreachable!("data to split"),
         };
         let baselines = match self.reporting {
             Reporting::MetricsAndBaselines => {
@@ -457,7 +466,11 @@ impl Job<'_> {
             Reporting::Nothing | Reporting::Metrics => Vec::new(),
         };
         let connected = connected_parts(&split, config);
-        Ok(PreparedSplit { digest: split.digest(), split, baselines, connected })
+        let digest = match dataset {
+            Some(dataset) => config.split().fingerprint(dataset, &split),
+            None => split.digest(),
+        };
+        Ok(PreparedSplit { digest, split, baselines, connected })
     }
 }
 
@@ -469,7 +482,7 @@ const MEASURED_COLUMNS: usize = 16;
 fn storage_error(job: &Job<'_>) -> Option<StorageError> {
     let (dataset, config) = (job.dataset?, job.config);
     // Graphs whose rows are gathered may be beyond memory.
-    if matches!(job.splits, Splits::Sampled(_)) {
+    if matches!(job.splits, Splits::Sampled) {
         return None;
     }
     let storage = job.architecture.hop_storage().filter(|storage| *storage != Storage::Single)?;
@@ -590,6 +603,7 @@ mod tests {
             config: &config,
             architecture: &architecture,
             splits: Splits::Drawn,
+            execution: &Arc::default(),
             reporting: Reporting::Nothing,
         };
         let split = config.split().split(&dataset, Seeds::new(1)).unwrap();

@@ -365,7 +365,7 @@ struct Judging {
 const HEART_NEGATIVES: f32 = 500.0;
 
 /// Pairs from which a head over a few dozen numbers is learnt: more of them change nothing.
-const PAIRS_FOR_A_HEAD: usize = 300_000;
+pub(super) const PAIRS_FOR_A_HEAD: usize = 300_000;
 
 /// How weights are fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -14,12 +14,10 @@ use crate::plan::SampledWorkload;
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::{
-    DrawnPairs, EvaluationPairs, Masking, PairParts, Part, Question, SampledPairs, Sampling, Split, SplitChoice, Task,
-    TestEdges, TrainingPairs, held_out_edges, num_held_out, sample_pairs,
+    DrawnPairs, EvaluationPairs, Masking, PairParts, Part, SampledPairs, Sampling, Split, SplitChoice, Task, TestEdges,
+    TrainingPairs, held_out_edges, num_held_out, sample_pairs,
 };
-use nigh_formats::digest;
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// What is asked in one repeat, before anything is computed. Nodes have the numbers of the data.
@@ -123,12 +121,7 @@ impl HeldOut {
         ends.dedup();
         let has_edge = visible.ask_each(&ends, |graph, [node, _]| graph.degree(node as usize) > 0);
         let isolated = ends.iter().zip(has_edge).filter(|(_, has_edge)| !has_edge).map(|(end, _)| end[0]).collect();
-        let mut hash = Sha256::new();
-        hash.update(visible.digest());
-        hash.update(sample.features.digest());
-        pairs.valid.hash(&mut hash);
-        pairs.test.hash(&mut hash);
-        let digest = digest::hex(&hash.finalize());
+        let digest = settings.fingerprint_of_known(dataset, &visible, [&pairs.valid, &pairs.test], seeds);
         Ok((HeldOut { seed, pairs, isolated, digest, baselines }, visible))
     }
 
@@ -243,10 +236,9 @@ impl Job<'_> {
         &self,
         dataset: &Dataset,
         seed: u64,
-        plan: &Execution,
         observer: &mut dyn Observer,
     ) -> Result<PreparedSplit> {
-        prepare(dataset, self.config, &self.build(seed)?, self.reporting, plan, observer)
+        prepare(dataset, self.config, &self.build(seed)?, self.reporting, self.execution, observer)
     }
 }
 

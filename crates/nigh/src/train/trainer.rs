@@ -48,7 +48,7 @@ struct MaskedParts<T> {
 }
 
 /// Memory for what message passing gives all masked parts together.
-const KEPT_BYTES: usize = 512 << 20;
+pub(crate) const KEPT_BYTES: usize = 512 << 20;
 
 impl<T> MaskedParts<T> {
     fn new(parts: Vec<Part<T>>, whole: Vec<Part<T>>) -> MaskedParts<T> {
