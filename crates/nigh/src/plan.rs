@@ -228,7 +228,7 @@ impl Workload {
     }
 
     /// Different ends of so many pairs, if they were drawn evenly; those of edges are fewer.
-    fn distinct_ends(&self, pairs: usize) -> usize {
+    pub(crate) fn distinct_ends(&self, pairs: usize) -> usize {
         let (drawn, n) = (2.0 * pairs as f64, self.num_nodes.max(1) as f64);
         (1.01 * n * (1.0 - (-drawn / n).exp())).min(n).min(drawn) as usize
     }

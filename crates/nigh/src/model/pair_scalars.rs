@@ -13,6 +13,7 @@ use crate::source::Signal;
 use crate::source::hop_products::{HopProducts, PairEnds, hop_products};
 use crate::source::walks::{self, Proximities, walk_products};
 use crate::tape::{WeightAccess, Weights};
+use std::ops::Range;
 
 named! {
     /// What a pair head may know of a pair.
@@ -107,13 +108,13 @@ impl Model {
 
     /// Learns means and scales from the numbers of training pairs: a mean of zero and a deviation of one, both kinds of pairs
     /// with the same weight.
-    pub(crate) fn learn_scales(&mut self, positive: &[&Matrix], negative: &[&Matrix]) {
+    pub(crate) fn learn_scales(&mut self, positive: &[&[f32]], negative: &[&[f32]]) {
         let width = self.num_pair_scalars();
         let mut moments = vec![[0.0f64; 2]; width];
-        for matrices in [positive, negative] {
-            let rows: usize = matrices.iter().map(|matrix| matrix.rows()).sum();
+        for tables in [positive, negative] {
+            let rows: usize = tables.iter().map(|table| table.len() / width).sum();
             let share = 0.5 / rows.max(1) as f64;
-            for row in matrices.iter().flat_map(|matrix| matrix.data().chunks_exact(width)) {
+            for row in tables.iter().flat_map(|table| table.chunks_exact(width)) {
                 for (moment, &value) in moments.iter_mut().zip(row) {
                     moment[0] += share * f64::from(value);
                     moment[1] += share * f64::from(value) * f64::from(value);
@@ -159,24 +160,44 @@ pub(crate) fn pair_scalars(
     let ends = PairEnds::of(pairs);
     let mut left = 0;
     for &source in sources {
-        let part = match source {
-            PairSource::Walks => walk_scalars(settings, view, seeds, &ends),
-            PairSource::Degrees => degree_scalars(view.graph(), &ends),
-            PairSource::SharedNeighbours => shared_neighbours(view.graph(), pairs),
-            PairSource::Reconstruction => view.ridge().reconstructed(pairs),
-            PairSource::Similarities => similarities(view, directions.expect("features to compare"), &ends),
-        };
-        for pair in 0..pairs.len() {
-            scalars.row_mut(pair)[left..][..part.cols()].copy_from_slice(part.row(pair));
+        let place = left..left + source.width(settings.longest_walk);
+        left = place.end;
+        let columns = Columns { scalars: &mut scalars, place };
+        match source {
+            PairSource::Walks => walk_scalars(settings, view, seeds, &ends, columns),
+            PairSource::Degrees => degree_scalars(view.graph(), &ends, columns),
+            PairSource::SharedNeighbours => shared_neighbours(view.graph(), pairs, columns),
+            PairSource::Reconstruction => {
+                let found = view.ridge().reconstructed(pairs);
+                columns.write(1, |pair, out| out.copy_from_slice(found.row(pair)));
+            }
+            PairSource::Similarities => similarities(view, directions.expect("features to compare"), &ends, columns),
         }
-        left += part.cols();
     }
     scalars
 }
 
+/// The columns of a source among those of all.
+struct Columns<'a> {
+    scalars: &'a mut Matrix,
+    place: Range<usize>,
+}
+
+impl Columns<'_> {
+    /// Calls `row(pair, out)` for every pair, which costs about so many operations per number.
+    fn write(self, cost: usize, row: impl Fn(usize, &mut [f32]) + Sync) {
+        let width = self.scalars.cols();
+        for_row_blocks(self.scalars.data_mut(), width, cost * self.place.len(), |first, rows| {
+            for (at, out) in rows.chunks_exact_mut(width).enumerate() {
+                row(first + at, &mut out[self.place.clone()]);
+            }
+        });
+    }
+}
+
 /// For each length: the proximity as a count of walks, `ln(p sqrt(d_i d_j) + 1e-4)`; relative to a random graph of these degrees,
 /// `ln(p n d̄ / sqrt(d_i d_j) + 1e-2)`; and relative to the walks of both nodes back to themselves.
-fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, ends: &PairEnds) -> Matrix {
+fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, ends: &PairEnds, columns: Columns<'_>) {
     let graph = view.operator.graph();
     let operator = Operator::walk(graph.clone());
     let stream = seeds.stream(Purpose::Signal, &[view.graph]);
@@ -185,63 +206,62 @@ fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, ends: &PairE
         walk_products(&operator, settings.proximities, settings.longest_walk, signal, view.execution.columns(), ends);
     let roots: Vec<f32> = ends.nodes.iter().map(|&node| graph.degree(node as usize).max(1) as f32).collect();
     let num_ends = 2.0 * graph.num_edges() as f32;
-    let width = PairSource::Walks.width(settings.longest_walk);
-    let mut scalars = Matrix::zeros(ends.pairs.len(), width);
-    for_row_blocks(scalars.data_mut(), width, 16 * width, |first, rows| {
-        for (at, row) in rows.chunks_exact_mut(width).enumerate() {
-            let [i, j] = ends.pairs[first + at].map(|place| place as usize);
-            let root = (roots[i] * roots[j]).sqrt();
-            let of_lengths = products.row(first + at).iter().zip(walks::lengths(settings.longest_walk));
-            for ((&p, length), out) in of_lengths.zip(row.chunks_exact_mut(3)) {
-                // An estimate may fall below zero.
-                let p = p.max(0.0);
-                let [a, b] = walks::halves(length);
-                let returns = |place: usize| (squares.row(place)[a] * squares.row(place)[b]).sqrt();
-                let both = (returns(i) * returns(j)).sqrt();
-                out[0] = (p * root + 1e-4).ln();
-                out[1] = (p * num_ends / root + 1e-2).ln();
-                out[2] = if both > 0.0 { p / both } else { 0.0 };
-            }
+    columns.write(16, |pair, out| {
+        let [i, j] = ends.pairs[pair].map(|place| place as usize);
+        let root = (roots[i] * roots[j]).sqrt();
+        let of_lengths = products.row(pair).iter().zip(walks::lengths(settings.longest_walk));
+        for ((&p, length), out) in of_lengths.zip(out.chunks_exact_mut(3)) {
+            // An estimate may fall below zero.
+            let p = p.max(0.0);
+            let [a, b] = walks::halves(length);
+            let returns = |place: usize| (squares.row(place)[a] * squares.row(place)[b]).sqrt();
+            let both = (returns(i) * returns(j)).sqrt();
+            out[0] = (p * root + 1e-4).ln();
+            out[1] = (p * num_ends / root + 1e-2).ln();
+            out[2] = if both > 0.0 { p / both } else { 0.0 };
         }
     });
-    scalars
 }
 
 /// Of `ln(1 + d)`: sum, difference, smaller one and product; of the mean over neighbours: sum, difference and smaller one.
-fn degree_scalars(graph: &Graph, ends: &PairEnds) -> Matrix {
+fn degree_scalars(graph: &Graph, ends: &PairEnds, columns: Columns<'_>) {
     let mut logs = vec![0f32; graph.num_nodes()];
     graph.each_degree(|node, degree| logs[node] = (degree as f32).ln_1p());
     let means = graph.of_some_rows(&ends.nodes, |neighbours| {
         neighbours.iter().map(|&other| logs[other as usize]).sum::<f32>() / neighbours.len().max(1) as f32
     });
-    let row = |&[i, j]: &[u32; 2]| {
-        let [i, j] = [i as usize, j as usize];
+    columns.write(1, |pair, out| {
+        let [i, j] = ends.pairs[pair].map(|place| place as usize);
         let ([a, b], [c, d]) = ([i, j].map(|at| logs[ends.nodes[at] as usize]), [means[i], means[j]]);
-        [a + b, (a - b).abs(), a.min(b), a * b, c + d, (c - d).abs(), c.min(d)]
-    };
-    Matrix::from_data(ends.pairs.len(), 7, ends.pairs.iter().flat_map(row).collect())
+        out.copy_from_slice(&[a + b, (a - b).abs(), a.min(b), a * b, c + d, (c - d).abs(), c.min(d)]);
+    });
 }
 
-fn shared_neighbours(graph: &Graph, pairs: &[[u32; 2]]) -> Matrix {
+fn shared_neighbours(graph: &Graph, pairs: &[[u32; 2]], columns: Columns<'_>) {
     let counts = shared(graph, pairs);
     // Resource allocation is small where neighbours have many others.
     let scales = [1.0, 1.0, 10.0];
-    Matrix::from_fn(pairs.len(), scales.len(), |pair, column| (scales[column] * counts[pair][column]).ln_1p())
+    columns.write(4, |pair, out| {
+        out.iter_mut().zip(scales).zip(counts[pair]).for_each(|((out, scale), count)| *out = (scale * count).ln_1p());
+    });
 }
 
 /// Cosines of `Ã^a X` and `Ã^b X`.
-fn similarities(view: &View, directions: &Directions<'_>, ends: &PairEnds) -> Matrix {
+fn similarities(view: &View, directions: &Directions<'_>, ends: &PairEnds, columns: Columns<'_>) {
     let fill = |columns, panel: &mut Matrix| directions.fill(columns, panel);
-    let found = hop_products(&view.operator, [directions.cols(), view.execution.columns()], fill, &SIMILARITIES, ends);
+    let shape = [directions.cols(), view.execution.columns()];
+    let found = hop_products(&view.operator, shape, fill, &SIMILARITIES, ends);
     let length = |place: u32, [a, b]: [usize; 2]| {
         let squares = found.squares.row(place as usize);
         (squares[a] * squares[b]).sqrt()
     };
-    Matrix::from_fn(ends.pairs.len(), SIMILARITIES.len(), |pair, column| {
-        let ([i, j], hops) = (ends.pairs[pair], SIMILARITIES[column]);
-        let lengths = (length(i, hops) * length(j, hops)).sqrt();
-        if lengths > 0.0 { found.pairs.row(pair)[column] / lengths } else { 0.0 }
-    })
+    columns.write(4, |pair, out| {
+        let [i, j] = ends.pairs[pair];
+        for ((out, hops), product) in out.iter_mut().zip(SIMILARITIES).zip(found.pairs.row(pair)) {
+            let lengths = (length(i, hops) * length(j, hops)).sqrt();
+            *out = if lengths > 0.0 { product / lengths } else { 0.0 };
+        }
+    });
 }
 
 #[cfg(test)]
@@ -354,7 +374,9 @@ mod tests {
         let view = View::new(Graph::from_edges(4, &[[0, 1], [2, 3]]).unwrap().0, Features::Dense(rows.into())).unwrap();
         let (features, rarity, projection) = (&view.features, &[1.0; 2], &Matrix::identity(2));
         let directions = Directions { features, rarity, projection };
-        let found = similarities(&view, &directions, &PairEnds::of(&[[0, 2], [0, 1]]));
+        let mut found = Matrix::zeros(2, SIMILARITIES.len());
+        let columns = Columns { scalars: &mut found, place: 0..SIMILARITIES.len() };
+        similarities(&view, &directions, &PairEnds::of(&[[0, 2], [0, 1]]), columns);
         assert_near(found.row(0), &[0.5f32.sqrt(); 5]);
         assert_near(found.row(1), &[1.0; 5]);
     }
@@ -390,7 +412,7 @@ mod tests {
             })
         };
         let (mut positive, mut negative) = (numbers(6, 20.0), numbers(42, 22.0));
-        model.learn_scales(&[&positive], &[&negative]);
+        model.learn_scales(&[positive.data()], &[negative.data()]);
         model.standardize(&mut positive);
         model.standardize(&mut negative);
         let mean = |column: usize, power: i32| -> f64 {

@@ -93,6 +93,11 @@ impl Model {
         Some(Directions { features, rarity: rarity?.data(), projection: projection? })
     }
 
+    /// How many directions features are seen in; 0 if the model does not look at them so.
+    pub(super) fn num_directions(&self) -> usize {
+        self.weights.get(PROJECTION).map_or(0, |weight| weight.value.cols())
+    }
+
     /// Learns the directions: all features, or the leading right singular vectors of many. Rare words count more than common ones.
     pub(super) fn learn_projection(&mut self, features: &Features) {
         let seeds = self.seeds();

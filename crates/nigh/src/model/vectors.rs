@@ -4,11 +4,14 @@
 
 use super::pair_scalars::PairSource;
 use super::{Model, View};
+use crate::error::Result;
 use crate::linalg::{Matrix, dot, for_row_blocks, normalize_rows};
+use crate::panels::{PanelFile, rows_at_a_time};
 use crate::seeds::Purpose;
-use crate::source::hop_products::{PairEnds, rows_at_hops};
+use crate::source::hop_products::{PairEnds, for_levels, rows_at_hops};
 use crate::tape::WeightAccess;
 use std::ops::Range;
+use std::path::Path;
 
 /// The weight of each block; blocks of weight zero are left out.
 const BLOCKS: &str = "vectors/blocks";
@@ -48,6 +51,80 @@ impl Model {
         let take = |at: usize, block| blocks.push((weights[at].sqrt(), block));
         self.for_blocks(view, h, nodes, |block| weights[block] > 0.0, take);
         side_by_side(&blocks, nodes.len())
+    }
+
+    /// The width of a vector.
+    pub(crate) fn vectors_width(&self) -> usize {
+        let weights = self.weights.get(BLOCKS).expect("declared with the sources of pairs").value.data();
+        let directions = self.num_directions().min(COLUMNS);
+        let width = |block: usize| match block {
+            FIRST_OF_FEATURES..REPRESENTATION => directions,
+            REPRESENTATION => self.representation_width(),
+            _ => COLUMNS,
+        };
+        (0..COUNT).filter(|&block| weights[block] > 0.0).map(width).sum()
+    }
+
+    /// Hands over the vectors of all nodes in order, some at a time; what message passing gives is spilled to `folder`.
+    pub(crate) fn for_each_vectors(
+        &self,
+        view: &View,
+        h: &Matrix,
+        folder: &Path,
+        take: &mut dyn FnMut(&Matrix) -> Result<()>,
+    ) -> Result<()> {
+        let weights = self.weights.get(BLOCKS).expect("declared with the sources of pairs").value.data();
+        let (n, panel) = (view.graph().num_nodes(), view.execution.columns());
+        let spilled = |first: usize, width: usize, hops: &[usize], fill: &dyn Fn(Range<usize>, &mut Matrix)| {
+            let wanted = hops.iter().enumerate().filter(|(at, _)| weights[first + at] > 0.0);
+            let hops: Vec<usize> = wanted.map(|(_, hop)| *hop).collect();
+            let mut file = PanelFile::create(folder, n, hops.len() * width)?;
+            let mut written = Ok(());
+            for_levels(&view.operator, [width, panel], fill, hops.last().copied().unwrap_or(0), |columns, hop, x| {
+                if let (Some(at), true) = (hops.iter().position(|&of| of == hop), written.is_ok()) {
+                    file.panel(at * width + columns.start..at * width + columns.end);
+                    written = file.write(x);
+                }
+            });
+            written.map(|()| (file, hops.len(), width))
+        };
+        let stream = self.seeds().stream(Purpose::Signal, &[view.graph]);
+        let signal = |addresses: &[u32], columns, e: &mut Matrix| {
+            self.shape().signal.fill(stream, addresses, columns, 1.0, e);
+        };
+        let walks = spilled(0, COLUMNS, &WALKS, &|columns, e| signal(&view.addresses, columns, e))?;
+        let mut files = vec![(0, walks)];
+        if let Some(directions) = self.directions(&view.features) {
+            let fill = |columns: Range<usize>, x: &mut Matrix| directions.fill(columns, x);
+            files.push((
+                FIRST_OF_FEATURES,
+                spilled(FIRST_OF_FEATURES, directions.cols().min(COLUMNS), &[0, 1, 2], &fill)?,
+            ));
+        }
+        let scale_of = |block: usize| weights[block].sqrt();
+        let (mut rows, mut e) = (Matrix::default(), Matrix::default());
+        let at_a_time = rows_at_a_time(self.vectors_width());
+        for first in (0..n).step_by(at_a_time) {
+            let some = first..(first + at_a_time).min(n);
+            let mut blocks = Vec::new();
+            for (kind, (file, count, width)) in &mut files {
+                file.read(some.clone(), &mut rows)?;
+                let wanted = (*kind..).filter(|&block| weights[block] > 0.0).take(*count);
+                for (at, block) in wanted.enumerate() {
+                    let own = rows.columns(at * *width..(at + 1) * *width);
+                    blocks.push((scale_of(block), unit_rows(&own)));
+                }
+            }
+            let nodes: Vec<u32> = (some.start as u32..some.end as u32).collect();
+            if h.cols() > 0 && weights[REPRESENTATION] > 0.0 {
+                blocks.push((scale_of(REPRESENTATION), unit_rows(&h.permute_rows(&nodes))));
+            }
+            signal(&view.addresses[some], COLUMNS..2 * COLUMNS - 1, &mut e);
+            let push = |block: usize, rows| blocks.push((scale_of(block), rows));
+            degree_blocks(view, &nodes, &unit_rows(&e), |block| weights[block] > 0.0, push);
+            take(&side_by_side(&blocks, nodes.len()))?;
+        }
+        Ok(())
     }
 
     /// Fits the weights of blocks to the scores of pairs.
@@ -108,13 +185,23 @@ impl Model {
         let own: Vec<u32> = nodes.iter().map(|&node| all[node as usize]).collect();
         let mut directions = Matrix::default();
         signal(&own, COLUMNS..2 * COLUMNS - 1, &mut directions);
-        let directions = unit_rows(&directions);
-        let degree = |place: usize| view.graph().degree(nodes[place] as usize) as f32;
-        let share = |place: usize| 1.0 - 1.0 / (1.0 + degree(place).ln_1p());
-        let shares: [&dyn Fn(usize) -> f32; 2] = [&share, &|place| 1.0 - share(place)];
-        for (block, share) in (FIRST_OF_DEGREES..).zip(shares).filter(|(block, _)| wanted(*block)) {
-            take(block, products(&directions, share));
-        }
+        degree_blocks(view, nodes, &unit_rows(&directions), wanted, take);
+    }
+}
+
+/// The blocks of degrees, for nodes with these directions.
+fn degree_blocks(
+    view: &View,
+    nodes: &[u32],
+    directions: &Matrix,
+    wanted: impl Fn(usize) -> bool,
+    mut take: impl FnMut(usize, Matrix),
+) {
+    let degree = |place: usize| view.graph().degree(nodes[place] as usize) as f32;
+    let share = |place: usize| 1.0 - 1.0 / (1.0 + degree(place).ln_1p());
+    let shares: [&dyn Fn(usize) -> f32; 2] = [&share, &|place| 1.0 - share(place)];
+    for (block, share) in (FIRST_OF_DEGREES..).zip(shares).filter(|(block, _)| wanted(*block)) {
+        take(block, products(directions, share));
     }
 }
 

@@ -11,6 +11,8 @@ pub(crate) struct PairWorkload {
     pub is_large: bool,
     /// Bytes of the rows of exact proximities of all nodes, where they are exact.
     pub exact: Option<usize>,
+    /// Whether edges are held out of the graph; the answers of a trained model take it as it is.
+    pub holds_out: bool,
     /// Training graphs from which the edges of a fold are taken.
     pub folds: usize,
     /// Pairs of a fold, negatives of all epochs included.
@@ -52,7 +54,7 @@ impl Workload {
             folds, fold_pairs, evaluated, numbers, hops, products, represented: [blocks, columns], ..
         } = *pairs;
         let views = 1 + folds + usize::from(pairs.has_test_view);
-        let known = if self.stored && pairs.is_large { 0 } else { csr };
+        let known = if !pairs.holds_out || self.stored && pairs.is_large { 0 } else { csr };
         let edges = match way {
             Way::OutOfCore => self.streamed_bytes(),
             Way::InMemory | Way::Panels => views * csr,
@@ -74,12 +76,12 @@ impl Workload {
             };
             [
                 part("gathered rows", rows + 4 * ends * (2 + hops)),
-                part("pairs", count * (16 + 4 * (numbers + 4 * products))),
+                part("pairs", count * (24 + 4 * (numbers + products))),
             ]
         };
         let panels = if pairs.exact.is_none() || columns > 0 { 8 * n * width } else { 0 };
         let tables = |folds: usize| folds * fold_pairs * (8 + 4 * numbers);
-        let listed = if pairs.is_large { 0 } else { 16 * self.num_edges };
+        let listed = if pairs.is_large || !pairs.holds_out { 0 } else { 16 * self.num_edges };
         let drawing = fixed(vec![part("pairs", listed + 8 * (fold_pairs * folds + evaluated))]);
         let of_fold = [compared(fold_pairs).to_vec(), vec![part("numbers of pairs", tables(folds.saturating_sub(1)))]];
         let of_evaluation = [compared(evaluated).to_vec(), vec![part("numbers of pairs", tables(folds))]];
@@ -101,7 +103,7 @@ impl Workload {
             [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", LEARNING_BUFFERS)];
         let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();
         memory.retain(|part| part.bytes > 0);
-        let disk = if way == Way::OutOfCore { views * csr } else { 0 };
+        let disk = if way == Way::OutOfCore && pairs.holds_out { views * csr } else { 0 };
         let mut disk = vec![part("graphs without held-out edges", disk)];
         disk.retain(|part| part.bytes > 0);
         PropagationEstimate { way, panel_width: width, memory, disk }

@@ -35,20 +35,38 @@ impl Resolved {
             held_out.iter().zip(ratios).map(|(&count, ratio)| (count as f64 * (1.0 + ratio)).ceil() as usize);
         let Folds { size, count } = Folds::of(num_edges - held_out.iter().sum::<usize>(), PAIRS_FOR_A_HEAD);
         let draws = PairTable::draws(size * count * self.negatives_per_positive, self.epochs);
-        let products = walks::lengths(self.longest_walk).count();
-        let exact = || ExactCost::within(&sample.graph, self.longest_walk, |_| true).map(|cost| cost.bytes as usize);
-        let width = architecture.directions_width(sample.features.count());
         Some(PairWorkload {
             is_large: num_edges > MOST_LISTED,
-            exact: if self.proximities == Proximities::Exact { exact() } else { None },
+            holds_out: true,
             folds: count,
             fold_pairs: size * (1 + draws * self.negatives_per_positive),
-            evaluated: evaluated.sum(),
             has_test_view: self.test_edges == TestEdges::TrainingAndValidation,
+            ..self.answered_pairs(sample, architecture, evaluated.sum())
+        })
+    }
+
+    /// What it takes to answer for this many pairs of a graph.
+    pub(crate) fn answered_pairs(
+        &self,
+        sample: &Sample,
+        architecture: &Architecture,
+        num_pairs: usize,
+    ) -> PairWorkload {
+        let exact = || ExactCost::within(&sample.graph, self.longest_walk, |_| true).map(|cost| cost.bytes as usize);
+        let exact = if self.proximities == Proximities::Exact { exact() } else { None };
+        let width = architecture.directions_width(sample.features.count());
+        PairWorkload {
+            is_large: exact.is_none(),
+            holds_out: false,
+            exact,
+            folds: 0,
+            fold_pairs: 0,
+            evaluated: num_pairs,
+            has_test_view: false,
             numbers: architecture.pair_sources.iter().map(|source| source.width(self.longest_walk)).sum(),
             hops: self.longest_walk.div_ceil(2),
-            products,
+            products: walks::lengths(self.longest_walk).count(),
             represented: [width * (self.hops + 1), width],
-        })
+        }
     }
 }

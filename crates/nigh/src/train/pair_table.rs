@@ -8,9 +8,9 @@ use crate::task::{Part, TrainingPairs};
 /// The pairs of one training part: positives, and negatives for several epochs.
 #[derive(Debug)]
 pub(super) struct PairTable {
-    positive: Matrix,
+    /// What is known of all pairs: a row for each positive, then one for each negative.
+    numbers: Matrix,
     negatives: Vec<[u32; 2]>,
-    negative: Matrix,
     negatives_per_positive: usize,
     /// The order of the positives in this epoch.
     order: Vec<u32>,
@@ -44,27 +44,28 @@ impl PairTable {
         part.question.draw_negatives(model.seeds().stream(Purpose::Negatives, &address), num_negatives, &mut negatives);
         // Together, so that rows of nodes are expanded once.
         let all = [&positives[..], &negatives].concat();
-        let scalars = model.raw_pair_scalars(&part.view, &all);
-        let width = scalars.cols();
-        let (first, second) = scalars.data().split_at(positives.len() * width);
-        let [positive, negative] = [(positives.len(), first), (negatives.len(), second)]
-            .map(|(rows, data)| Matrix::from_data(rows, width, data.to_vec()));
+        let numbers = model.raw_pair_scalars(&part.view, &all);
         let order = (0..positives.len() as u32).collect();
-        PairTable { positive, negatives, negative, negatives_per_positive, order, asked: 0, chosen: Default::default() }
+        PairTable { numbers, negatives, negatives_per_positive, order, asked: 0, chosen: Default::default() }
+    }
+
+    /// What is known of the positives, and of the negatives.
+    fn of_both(&self) -> [&[f32]; 2] {
+        let (positive, negative) = self.numbers.data().split_at(self.order.len() * self.numbers.cols());
+        [positive, negative]
     }
 
     /// Learns means and scales from all tables and applies them.
     pub fn standardize(tables: &mut [PairTable], model: &mut Model) {
-        let positive: Vec<&Matrix> = tables.iter().map(|table| &table.positive).collect();
-        let negative: Vec<&Matrix> = tables.iter().map(|table| &table.negative).collect();
+        let (positive, negative): (Vec<&[f32]>, Vec<&[f32]>) =
+            tables.iter().map(|table| table.of_both().into()).unzip();
         model.learn_scales(&positive, &negative);
         tables.iter_mut().for_each(|table| table.standardize_by(model));
     }
 
     /// Applies means and scales that the model has.
     pub fn standardize_by(&mut self, model: &Model) {
-        model.standardize(&mut self.positive);
-        model.standardize(&mut self.negative);
+        model.standardize(&mut self.numbers);
     }
 
     /// Puts the positives into the order of an epoch.
@@ -110,11 +111,11 @@ impl PairTable {
 
     /// The numbers of the chosen pairs: positives, then negatives.
     pub fn copy_scalars(&self, scalars: &mut Matrix) {
-        let width = self.positive.cols();
+        let (width, first) = (self.numbers.cols(), self.order.len());
         let [positives, negatives] = &self.chosen;
         scalars.reshape(positives.len() + negatives.len(), width);
-        let rows = positives.iter().map(|&at| self.positive.row(at as usize));
-        let rows = rows.chain(negatives.iter().map(|&at| self.negative.row(at as usize)));
+        let rows = positives.iter().map(|&at| self.numbers.row(at as usize));
+        let rows = rows.chain(negatives.iter().map(|&at| self.numbers.row(first + at as usize)));
         for (place, row) in scalars.data_mut().chunks_exact_mut(width).zip(rows) {
             place.copy_from_slice(row);
         }
@@ -137,9 +138,8 @@ mod tests {
         let mut part = parts.train.remove(0);
         part.question.positive.truncate(4);
         let table = PairTable {
-            positive: Matrix::zeros(4, 1),
+            numbers: Matrix::zeros(16, 1),
             negatives: (0..12).map(|number| [number, number]).collect(),
-            negative: Matrix::zeros(12, 1),
             negatives_per_positive: 1,
             asked: 0,
             order: (0..4).collect(),
@@ -204,13 +204,14 @@ mod tests {
         part.question.positive = part.view.graph().edges().take(50).collect();
         let new = |model: &Model, address: [u64; 2]| PairTable::new(model, &part, address, 2, 3);
         let mut tables = [new(&model, [0, 0])];
-        assert_eq!((tables[0].positive.rows(), tables[0].negative.rows()), (50, 2 * 3 * 50));
+        let width = tables[0].numbers.cols();
+        assert_eq!(tables[0].of_both().map(<[f32]>::len), [50 * width, 2 * 3 * 50 * width]);
         let raw = model.raw_pair_scalars(&part.view, &tables[0].negatives);
-        assert!(raw == tables[0].negative);
+        assert_eq!(raw.data(), tables[0].of_both()[1]);
         PairTable::standardize(&mut tables, &mut model);
         let [table] = tables;
         let known = [&part.question.positive, &table.negatives].map(|pairs| model.pair_scalars(&part.view, pairs));
-        assert!(known == [table.positive, table.negative]);
+        assert_eq!(known.each_ref().map(Matrix::data), table.of_both());
         assert!(known[1] != raw);
         for address in [[0, 1], [1, 0]] {
             assert_ne!(new(&model, address).negatives, table.negatives, "{address:?}");

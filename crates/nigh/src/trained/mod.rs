@@ -7,16 +7,18 @@ mod embedding;
 mod figures;
 mod folder;
 mod probabilities;
+mod row_writer;
 mod streamed;
 
 pub use answers::{Classified, LabelledNode};
 pub use embedding::Embedding;
 pub use figures::{BaselineSummary, MetricSummary};
 pub use probabilities::LinkProbabilities;
+pub use row_writer::RowWriter;
 pub(crate) use streamed::NOT_FIRST;
 #[cfg(test)]
 pub(crate) use streamed::Propagations;
-pub use streamed::{RowWriter, StreamedEmbedding};
+pub use streamed::StreamedEmbedding;
 
 use crate::dataset::{Dataset, FixedSplit, Ids, Sample};
 use crate::display::pluralize;

@@ -1,174 +1,31 @@
-//! Representations of graphs beyond memory: computed panel by panel, written row by row.
+//! Answers within a limit of memory: vectors row by row, scores of chosen pairs, links of a node.
 
 use super::{Link, Trained};
-use crate::dataset::{Dataset, Features, Ids};
+use crate::dataset::{Dataset, Features, Ids, Sample};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::memory::Memory;
 use crate::model::decoder::PairDecoder;
 use crate::model::{Model, View};
-use crate::panels::{MatrixFile, PanelFile, PanelPlan, PanelProgress, PanelSource, Propagation, rows_at_a_time};
+use crate::panels::{
+    Execution, MatrixFile, PanelFile, PanelPlan, PanelProgress, PanelSource, Propagation, rows_at_a_time,
+};
 use crate::plan::{MODEL_BUFFERS, PropagationEstimate, Workload};
 use crate::source::Source;
-use nigh_formats::atomic::{self, PartialFile};
-use nigh_formats::columnar::{OutputColumn, ParquetWriter};
-use nigh_formats::npy;
-use nigh_formats::sections::bytes_of;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-/// Writes rows with the names of their nodes as they come: `.npy` (ids beside it in `FILE.ids.txt`) or `.parquet`. The files appear when
-/// they are complete.
-pub struct RowWriter {
-    path: PathBuf,
-    ids: Arc<Ids>,
-    cols: usize,
-    next: usize,
-    out: RowFile,
-}
-
-enum RowFile {
-    Npy(PartialFile),
-    /// Rows that wait for the rest of their group.
-    Parquet(ParquetWriter<BufWriter<File>>, PartialFile, Vec<f32>),
-}
-
-/// Rows of a group of a Parquet file: some megabytes.
-fn group_rows(cols: usize) -> usize {
-    ((4 << 20) / cols.max(1)).clamp(1 << 10, 1 << 17)
-}
-
-impl RowWriter {
-    /// For a row of `cols` numbers per name.
-    pub fn create(path: &Path, ids: Arc<Ids>, cols: usize) -> Result<RowWriter> {
-        RowWriter::check_name(path)?;
-        let mut file = PartialFile::create(path).map_err(Error::io(path))?;
-        let out = match is_npy(path) {
-            true => {
-                npy::write_header::<f32>(file.file(), &[ids.len(), cols]).map_err(Error::io(path))?;
-                RowFile::Npy(file)
-            }
-            false => {
-                let buffered = BufWriter::new(file.file().try_clone().map_err(Error::io(path))?);
-                let writer = ParquetWriter::new(buffered, &columns(&ids, 0, 0, cols, &[]));
-                RowFile::Parquet(writer.map_err(Error::io(path))?, file, Vec::new())
-            }
-        };
-        Ok(RowWriter { path: path.to_path_buf(), ids, cols, next: 0, out })
-    }
-
-    /// Whether the format of a name can be written row by row.
-    pub fn check_name(path: &Path) -> Result<()> {
-        if is_npy(path) || nigh_formats::records::is_parquet(path) {
-            return Ok(());
-        }
-        let problem = "what is written row by row must end in .npy or .parquet";
-        Err(Error::setting("out", path.display(), problem))
-    }
-
-    /// The next rows.
-    pub fn rows(&mut self, rows: &Matrix) -> Result<()> {
-        assert_eq!(rows.cols(), self.cols, "rows of one width");
-        check_finite(rows)?;
-        match &mut self.out {
-            RowFile::Npy(file) => {
-                file.file().write_all(bytes_of(rows.data())).map_err(Error::io(&self.path))?;
-                self.next += rows.rows();
-            }
-            RowFile::Parquet(_, _, waiting) => {
-                waiting.extend_from_slice(rows.data());
-                while self.flush(group_rows(self.cols))? {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes a group, if there are enough rows.
-    fn flush(&mut self, rows: usize) -> Result<bool> {
-        let RowFile::Parquet(writer, _, waiting) = &mut self.out else { return Ok(false) };
-        let values = rows * self.cols;
-        if rows == 0 || waiting.len() < values {
-            return Ok(false);
-        }
-        let mut columns = columns(&self.ids, self.next, rows, self.cols, &waiting[..values]);
-        writer.group(rows, &mut columns).map_err(Error::io(&self.path))?;
-        drop(columns);
-        waiting.drain(..values);
-        self.next += rows;
-        Ok(true)
-    }
-
-    /// Completes the files and names them.
-    pub fn finish(mut self) -> Result<Vec<PathBuf>> {
-        let left = match &self.out {
-            RowFile::Npy(_) => 0,
-            RowFile::Parquet(_, _, waiting) => waiting.len() / self.cols.max(1),
-        };
-        self.flush(left)?;
-        assert_eq!(self.next, self.ids.len(), "a row for each name");
-        let RowWriter { path, ids, out, .. } = self;
-        match out {
-            RowFile::Npy(file) => {
-                let beside = atomic::beside(&path, "ids.txt");
-                let mut names = PartialFile::create(&beside).map_err(Error::io(&beside))?;
-                let mut lines = BufWriter::with_capacity(1 << 20, names.file());
-                let written = ids.iter().try_for_each(|id| writeln!(lines, "{id}"));
-                written.and_then(|()| lines.flush()).map_err(Error::io(&beside))?;
-                drop(lines);
-                names.complete().map_err(Error::io(&beside))?;
-                // Vectors without their ids are of no use to anyone: they come last.
-                file.complete().map_err(Error::io(&path))?;
-                Ok(vec![path, beside])
-            }
-            RowFile::Parquet(writer, file, _) => {
-                let written = writer.finish().and_then(|mut out| out.flush());
-                written.and_then(|()| file.complete()).map_err(Error::io(&path))?;
-                Ok(vec![path])
-            }
-        }
-    }
-}
-
-fn is_npy(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "npy")
-}
-
-/// `id`, `h0`, `h1`, ... of some rows.
-fn columns<'a>(
-    ids: &'a Ids,
-    first: usize,
-    rows: usize,
-    cols: usize,
-    values: &'a [f32],
-) -> Vec<(String, OutputColumn<'a>)> {
-    let nodes = first..first + rows;
-    let id = match ids {
-        Ids::Names(names) => OutputColumn::Texts(Box::new(nodes.map(|node| names[node].into()))),
-        _ => OutputColumn::Integers(Box::new(nodes.map(|node| ids.integer(node).unwrap_or_default()))),
-    };
-    let number = |column: usize| {
-        let values = values.iter().skip(column).step_by(cols).copied();
-        (format!("h{column}"), OutputColumn::Numbers(Box::new(values)))
-    };
-    std::iter::once(("id".to_string(), id)).chain((0..cols).map(number)).collect()
-}
-
-/// A model and a graph beyond memory, of whose nodes it computes the representations.
+/// A model and a graph that may be beyond memory, of whose nodes and pairs it answers within a limit.
 #[derive(Debug)]
 pub struct StreamedEmbedding<'a> {
     pub(super) trained: &'a Trained,
-    signal: Propagation,
-    /// The features, if they are a branch as well.
-    features: Option<Propagation>,
-    /// Whether these are multiplied already when they are propagated.
-    maps_first: bool,
+    answering: Answering,
     memory: Memory,
+    /// Bytes of the limit that the caller uses.
+    reserved: usize,
     workload: Workload,
     estimate: PropagationEstimate,
-    draw: u64,
     /// The names of the rows.
     pub ids: Arc<Ids>,
     /// Notes for the user.
@@ -177,52 +34,90 @@ pub struct StreamedEmbedding<'a> {
     pub progress: PanelProgress,
 }
 
+/// What message passing gives before anything learnt is applied.
+#[derive(Debug)]
+enum Answering {
+    /// A row per node: `Ã^K E` and `Ã^K F`.
+    Rows(Box<RowPropagation>),
+    /// Numbers of pairs.
+    Pairs(Box<Sample>),
+}
+
+#[derive(Debug)]
+struct RowPropagation {
+    signal: Propagation,
+    /// The features, if they are a branch as well.
+    features: Option<Propagation>,
+    /// Whether these are multiplied already when they are propagated.
+    maps_first: bool,
+    draw: u64,
+}
+
 impl Trained {
-    /// Whether [`Trained::embed_within`] can use this model: all of its message passing has to be `Ã^K E` and `Ã^K F`.
+    /// Whether [`Trained::embed_within`] can use this model: its message passing has to come before everything that it learnt.
     pub fn can_embed_within(&self) -> bool {
-        self.model.architecture().propagated_signal().is_some()
+        let architecture = self.model.architecture();
+        architecture.propagated_signal().is_some() || architecture.compares_first()
     }
 
-    /// As `embed`, within a limit of memory and row by row. Of models all of whose message passing is `Ã^K E` and `Ã^K F`, such as
-    /// `smp-linear`. Features are in memory.
+    /// This model applied to a graph within a limit of memory, for vectors row by row, scores of pairs and links. Features are in memory.
+    /// An error for a model with learnt weights between hops, and if the limit is too low.
     pub fn embed_within<'a>(&'a self, dataset: &Dataset, memory: Memory) -> Result<StreamedEmbedding<'a>> {
         let [_] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
+        if !self.can_embed_within() {
+            return Err(Error::setting("memory", memory, NOT_FIRST));
+        }
         let (aligned, mut notes) = self.align(dataset)?;
-        let sample = &aligned.samples[0];
-        let Some((hops, storage)) = self.model.architecture().propagated_signal() else {
-            let problem = "needs a model whose message passing is Ã^K E alone, such as smp-linear or smp-signal";
-            return Err(Error::setting("memory", memory, problem));
+        notes.extend(self.note_on_graph(&aligned));
+        let sample = aligned.samples.into_iter().next().expect("one graph");
+        let (graph, ids) = (&sample.graph, sample.ids.clone());
+        let workload = Workload {
+            id_bytes: ids.num_bytes(),
+            feature_bytes: sample.features.num_bytes(),
+            buffers: MODEL_BUFFERS,
+            ..Workload::of_graph(graph, self.model.shape().signal_dim, 0)
         };
-        let (graph, n) = (&sample.graph, sample.graph.num_nodes());
-        let given = if self.config.task.uses_features() { sample.features.clone() } else { Features::Constant(n) };
+        let (workload, answering) = match self.row_propagation(&sample) {
+            Some(rows) => {
+                let feature_columns = rows.features.as_ref().map_or(0, Propagation::cols);
+                let (hops, storage) = (rows.signal.hops, rows.signal.storage);
+                (Workload { feature_columns, hops, storage, ..workload }, Answering::Rows(rows.into()))
+            }
+            None => (workload, Answering::Pairs(sample.into())),
+        };
+        let progress = PanelProgress::default();
+        // Filled in below, when all that decides is known.
+        let estimate = workload.propagation(None).expect("no limit");
+        let mut streamed = StreamedEmbedding {
+            trained: self,
+            answering,
+            memory,
+            reserved: 0,
+            workload,
+            estimate,
+            ids,
+            notes,
+            progress,
+        };
+        streamed.estimate = streamed.estimate_for(0, workload.remedy())?;
+        Ok(streamed)
+    }
+
+    /// What is propagated over a graph, if the model has a row per node before it learns.
+    fn row_propagation(&self, sample: &Sample) -> Option<RowPropagation> {
+        let draw = self.run().best_epoch as u64;
+        let graph = &sample.graph;
+        let signal = self.model.signal_propagation(graph.clone(), sample.addresses.clone(), draw)?;
+        let num_nodes = graph.num_nodes();
+        let given =
+            if self.config.task.uses_features() { sample.features.clone() } else { Features::Constant(num_nodes) };
         let uses_features = self.model.architecture().uses(Source::Features);
         let source = uses_features.then(|| self.model.feature_source(graph, &given));
-        let workload = Workload {
-            id_bytes: sample.ids.num_bytes(),
-            feature_bytes: sample.features.num_bytes(),
-            feature_columns: source.as_ref().map_or(0, |source| source.cols()),
-            storage,
-            buffers: MODEL_BUFFERS,
-            ..Workload::of_graph(graph, self.model.shape().signal_dim, hops)
-        };
-        let estimate =
-            workload.propagation(Some(memory)).map_err(|least| memory.too_little(least, workload.remedy()))?;
-        notes.extend(self.note_on_graph(&aligned));
-        let draw = self.run().best_epoch as u64;
-        let signal = self.model.signal_propagation(graph.clone(), sample.addresses.clone(), draw);
-        let signal = signal.expect("a model whose message passing comes first");
-        Ok(StreamedEmbedding {
-            trained: self,
-            memory,
-            workload,
+        Some(RowPropagation {
             features: source.map(|source| Propagation { source, ..signal.clone() }),
             maps_first: self.model.maps_first(graph, &given).is_some(),
             signal,
-            estimate,
             draw,
-            ids: sample.ids.clone(),
-            notes,
-            progress: PanelProgress::default(),
         })
     }
 }
@@ -233,39 +128,81 @@ impl StreamedEmbedding<'_> {
         &self.estimate
     }
 
-    /// Leaves so many bytes of the limit to the caller: what is kept beside the panels.
+    /// Leaves so many bytes of the limit to the caller.
     pub fn reserve(&mut self, bytes: usize) -> Result<()> {
-        self.estimate = self.estimate_beside(bytes, self.workload.remedy())?;
+        self.reserved = bytes;
+        self.estimate = self.estimate_for(0, self.workload.remedy())?;
         Ok(())
     }
 
-    fn estimate_beside(&self, reserved: usize, remedy: &str) -> Result<PropagationEstimate> {
-        let left = Memory::new(self.memory.bytes().saturating_sub(reserved));
-        self.workload
-            .propagation(Some(left))
-            .map_err(|least| self.memory.too_little(Memory::new(least.bytes() + reserved), remedy))
+    /// How message passing is done for this many pairs, or for vectors of all nodes.
+    fn estimate_for(&self, num_pairs: usize, remedy: &str) -> Result<PropagationEstimate> {
+        let of_rows = |rows: &RowPropagation| {
+            let columns = 2 * (self.workload.signal_dim + rows.features.as_ref().map_or(0, Propagation::cols));
+            let ends = self.workload.distinct_ends(num_pairs);
+            24 * num_pairs + 4 * ends * (columns + 3 * self.trained.model.representation_width())
+        };
+        let reserved = self.reserved
+            + match &self.answering {
+                Answering::Rows(rows) => of_rows(rows),
+                Answering::Pairs(_) => 0,
+            };
+        let left = Some(Memory::new(self.memory.bytes().saturating_sub(reserved)));
+        let estimate = match &self.answering {
+            Answering::Rows(_) => self.workload.propagation(left),
+            Answering::Pairs(sample) => {
+                let pairs = self.trained.config.answered_pairs(sample, self.trained.model.architecture(), num_pairs);
+                self.workload.pair_training(&pairs, left)
+            }
+        };
+        estimate.map_err(|least| self.memory.too_little(Memory::new(least.bytes() + reserved), remedy))
     }
 
-    /// The number of columns of `H`.
+    /// The number of columns of a row.
     pub fn cols(&self) -> usize {
-        self.trained.model.representation_width()
+        match self.answering {
+            Answering::Rows(_) => self.trained.model.representation_width(),
+            Answering::Pairs(_) => self.trained.model.vectors_width(),
+        }
     }
 
-    /// Hands over all rows of `H` in order; panels wait in `folder`.
+    /// What message passing sees of the graph, done as an estimate says.
+    fn view(&self, sample: &Sample, estimate: &PropagationEstimate, folder: &Path) -> Result<View> {
+        let execution = Execution::of(estimate, folder);
+        if !execution.panels.reads_edges {
+            sample.graph.load()?;
+        }
+        Ok(self.trained.config.task.whole_view(sample, 0)?.within(execution.into()))
+    }
+
+    /// Hands over the vectors of all nodes in order, some at a time; panels are spilled to `folder`.
     pub fn for_each_rows(&self, folder: &Path, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
+        let rows = match &self.answering {
+            Answering::Rows(rows) => rows,
+            Answering::Pairs(sample) => {
+                let view = self.view(sample, &self.estimate, folder)?;
+                let h = self.represented(&view)?;
+                return self.trained.model.for_each_vectors(&view, &h, folder, &mut take);
+            }
+        };
         let plan = PanelPlan { progress: self.progress.clone(), ..self.estimate.plan(folder) };
-        let mut features = self.features.as_ref().map(|features| features.in_file(&plan)).transpose()?;
-        let at_a_time = rows_at_a_time(self.features.as_ref().map_or(1, Propagation::cols));
-        self.signal.for_each_rows(&plan, &mut |first, rows| {
-            for start in (0..rows.rows()).step_by(at_a_time) {
-                let some = start..(start + at_a_time).min(rows.rows());
-                let signal = rows.data()[some.start * rows.cols()..some.end * rows.cols()].to_vec();
-                let signal = Matrix::from_data(some.len(), rows.cols(), signal);
-                let view = self.view(first + some.start, signal, features.as_mut())?;
-                take(&self.trained.model.represent(&view, self.draw))?;
+        let mut features = rows.features.as_ref().map(|features| features.in_file(&plan)).transpose()?;
+        let at_a_time = rows_at_a_time(rows.features.as_ref().map_or(1, Propagation::cols));
+        rows.signal.for_each_rows(&plan, &mut |first, block| {
+            for start in (0..block.rows()).step_by(at_a_time) {
+                let some = start..(start + at_a_time).min(block.rows());
+                let signal = block.data()[some.start * block.cols()..some.end * block.cols()].to_vec();
+                let signal = Matrix::from_data(some.len(), block.cols(), signal);
+                let view = rows.some(first + some.start, signal, features.as_mut())?;
+                take(&self.trained.model.represent(&view, rows.draw))?;
             }
             Ok(())
         })
+    }
+
+    /// `H` of all nodes.
+    fn represented(&self, view: &View) -> Result<Matrix> {
+        finite(self.trained.model.represent(view, self.trained.run().best_epoch as u64))
     }
 
     /// The score of each pair of nodes, of which only their ends are represented; panels wait in `folder`.
@@ -276,7 +213,11 @@ impl StreamedEmbedding<'_> {
         if let Some(&last) = nodes.last().filter(|&&last| last as usize >= self.ids.len()) {
             return Err(Error::OutOfRange { what: "node", number: last as usize, count: self.ids.len() });
         }
-        let h = self.rows_of(&nodes, pairs.len(), folder)?;
+        let rows = match &self.answering {
+            Answering::Rows(rows) => rows,
+            Answering::Pairs(sample) => return self.compared(sample, pairs, folder),
+        };
+        let h = self.rows_of(rows, &nodes, pairs.len(), folder)?;
         let place = |node: u32| nodes.binary_search(&node).expect("an end of a pair") as u32;
         let places: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(place)).collect();
         self.score(&h, &places)
@@ -284,8 +225,23 @@ impl StreamedEmbedding<'_> {
 
     /// The most likely links of a node, best first, as [`Inference::links`](super::Inference::links); panels wait in `folder`.
     pub fn links(&self, node: u32, top: usize, existing: bool, folder: &Path) -> Result<Vec<Link>> {
-        let own = self.rows_of(&[node], 1, folder)?;
-        let neighbours = self.signal.operator.graph().lookup().neighbours(node as usize);
+        let rows = match &self.answering {
+            Answering::Rows(rows) => rows,
+            Answering::Pairs(sample) => {
+                let neighbours = sample.graph.lookup().neighbours(node as usize);
+                let is_linked = |other: u32| neighbours.binary_search(&other).is_ok();
+                let others = (0..self.ids.len() as u32).filter(|&other| other != node);
+                let pairs = others.filter(|&other| existing || !is_linked(other)).map(|other| [node, other]);
+                let pairs: Vec<[u32; 2]> = pairs.collect();
+                let scores = self.compared(sample, &pairs, folder)?;
+                let link = |(pair, score): (&[u32; 2], f32)| Link { node: pair[1], score, exists: is_linked(pair[1]) };
+                let mut links: Vec<Link> = pairs.iter().zip(scores).map(link).collect();
+                best(&mut links, top);
+                return Ok(links);
+            }
+        };
+        let own = self.rows_of(rows, &[node], 1, folder)?;
+        let neighbours = rows.signal.operator.graph().lookup().neighbours(node as usize);
         let is_linked = |other: u32| neighbours.binary_search(&other).is_ok();
         let (mut links, mut first) = (Vec::new(), 0);
         self.for_each_rows(folder, |rows| {
@@ -315,24 +271,46 @@ impl StreamedEmbedding<'_> {
         Ok(decoder.scores(&trained.model, &view, h, pairs).to_vec())
     }
 
-    /// `H` of these nodes alone, which ascend, beside so many pairs.
-    fn rows_of(&self, nodes: &[u32], num_pairs: usize, folder: &Path) -> Result<Matrix> {
-        let columns = 2 * (self.workload.signal_dim + self.workload.feature_columns) + 3 * self.cols();
-        let reserved = 24 * num_pairs + 4 * nodes.len() * columns;
-        let plan = self.estimate_beside(reserved, "fewer pairs have fewer rows")?;
+    /// The score of each pair by what is known of it, for as many pairs at a time as the limit allows.
+    fn compared(&self, sample: &Sample, pairs: &[[u32; 2]], folder: &Path) -> Result<Vec<f32>> {
+        let trained = self.trained;
+        let wrong = || Error::WrongTask { task: trained.config.task.name(), wanted: "scores for pairs" };
+        let mut decoder = PairDecoder::new(&trained.model).ok_or_else(wrong)?;
+        let fits = |count: &usize| self.estimate_for(*count, "fewer pairs take less").ok();
+        let portions = [PAIRS_AT_A_TIME, PAIRS_AT_A_TIME / 4, PAIRS_AT_A_TIME / 16].map(|count| count.min(pairs.len()));
+        let found = portions.iter().find_map(|count| Some((*count, fits(count)?)));
+        let (portion, estimate) = match found {
+            Some(found) => found,
+            None => (portions[2], self.estimate_for(portions[2], self.workload.remedy())?),
+        };
+        let view = self.view(sample, &estimate, folder)?;
+        let h = self.represented(&view)?;
+        let scores =
+            pairs.chunks(portion.max(1)).map(|pairs| decoder.scores(&trained.model, &view, &h, pairs).to_vec());
+        Ok(scores.collect::<Vec<_>>().concat())
+    }
+
+    /// `H` of these nodes alone, which ascend, for so many pairs.
+    fn rows_of(&self, rows: &RowPropagation, nodes: &[u32], num_pairs: usize, folder: &Path) -> Result<Matrix> {
+        let plan = self.estimate_for(num_pairs, "fewer pairs have fewer rows")?;
         let plan = PanelPlan { progress: self.progress.clone(), ..plan.plan(folder) };
-        let [signal] = self.signal.rows_of(&plan, [nodes])?;
-        let features = self.features.as_ref().map(|features| features.rows_of(&plan, [nodes])).transpose()?;
-        let addresses = match &self.signal.addresses {
+        let [signal] = rows.signal.rows_of(&plan, [nodes])?;
+        let features = rows.features.as_ref().map(|features| features.rows_of(&plan, [nodes])).transpose()?;
+        let addresses = match &rows.signal.addresses {
             Some(addresses) => nodes.iter().map(|&node| addresses[node as usize]).collect(),
             None => nodes.into(),
         };
-        let view = self.passed(addresses, signal, features.map(|[rows]| rows))?;
-        finite(self.trained.model.represent(&view, self.draw))
+        let view = rows.passed(addresses, signal, features.map(|[rows]| rows))?;
+        finite(self.trained.model.represent(&view, rows.draw))
     }
+}
 
+/// Pairs that are compared at a time where memory allows: every portion propagates again.
+const PAIRS_AT_A_TIME: usize = 1 << 21;
+
+impl RowPropagation {
     /// Some consecutive nodes, all of whose messages have passed.
-    fn view(&self, first: usize, signal: Matrix, features: Option<&mut PanelFile>) -> Result<View> {
+    fn some(&self, first: usize, signal: Matrix, features: Option<&mut PanelFile>) -> Result<View> {
         let nodes = first..first + signal.rows();
         let addresses: Arc<[u32]> = match &self.signal.addresses {
             Some(addresses) => addresses[nodes.clone()].into(),
@@ -459,8 +437,7 @@ impl Trained {
 }
 
 /// What a model has to be to be used row by row.
-pub(crate) const NOT_FIRST: &str =
-    "needs a model whose message passing is Ã^K E and Ã^K F alone, such as smp-linear or smp-signal";
+pub(crate) const NOT_FIRST: &str = "the model has learnt weights between hops; a limit needs one that propagates before it learns, such as smp-proximity or smp-linear";
 
 #[cfg(test)]
 mod tests {
@@ -485,6 +462,10 @@ mod tests {
 
     #[test]
     fn features_of_any_kind_give_the_same_rows_within_a_limit() {
+        let is_mapped = |embedding: &StreamedEmbedding<'_>| match &embedding.answering {
+            Answering::Rows(rows) => rows.maps_first,
+            Answering::Pairs(_) => panic!("rows"),
+        };
         let folder = tempfile::tempdir().unwrap();
         let mut seen = Vec::new();
         for (columns, share) in [(5, 1), (40, 9), (3_000, 300)] {
@@ -502,7 +483,7 @@ mod tests {
                 for (way, width) in [(Way::InMemory, 32), (Way::OutOfCore, 8)] {
                     let mut embedding = trained.embed_within(&dataset, Memory::new(1 << 30)).unwrap();
                     (embedding.estimate.way, embedding.estimate.panel_width) = (way, width);
-                    seen.push((matches!(dataset.samples[0].features, Features::Sparse(_)), embedding.maps_first));
+                    seen.push((matches!(dataset.samples[0].features, Features::Sparse(_)), is_mapped(&embedding)));
                     let mut rows = Vec::new();
                     let take = |some: &Matrix| {
                         rows.extend_from_slice(some.data());
