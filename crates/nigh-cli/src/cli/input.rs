@@ -1,6 +1,6 @@
 //! A graph on the command line, with its tables and their columns, and what is written back.
 
-use super::LAST;
+use super::{LAST, help};
 use crate::commands::WrongUsage;
 use crate::suggestions::{self, Suggested};
 use clap::{Arg, ArgAction, Args, Subcommand};
@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 /// A graph with features and labels of its nodes.
 #[derive(Debug, Default, Args)]
-#[command(arg = help_all())]
+// Errors name the first flag for help that the command has.
+#[command(args = [help(), help_all()])]
 pub struct Data {
     /// Name of a dataset (`nigh data list`) or file of edges, such as csv, Parquet or GraphML
     ///
