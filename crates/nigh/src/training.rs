@@ -1,20 +1,19 @@
 //! The one way to train: data, settings and, if wanted, an architecture, a split, an observer and a checkpoint of your own.
 
-use crate::dataset::{Dataset, Sample};
-use crate::display::byte_size;
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
 use crate::panels::Execution;
-use crate::plan::{PairWorkload, PartSize, PropagationEstimate, Workload, total};
-use crate::source::Source;
+use crate::plan::{PropagationEstimate, total};
 use crate::task::Split;
+use crate::train::limit::{PlannedRun, beyond};
 use crate::train::preset::Preset;
 use crate::train::{
     self, Checkpoint, Config, Job, Observer, Reporting, Resolved, Silent, Splits, class_memory, model_memory,
 };
-use crate::trained::Trained;
+use crate::trained::{NOT_FIRST, Trained};
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
 use std::path::Path;
@@ -113,17 +112,14 @@ impl<'d, 'o> Training<'d, 'o> {
     /// Whether [`Training::within`] can keep it to a limit: its message passing comes before everything that is learnt, and what it asks
     /// about is drawn at random. Other trainings are only checked against the limit.
     pub fn has_plan(&self) -> bool {
-        self.is_sampled() || self.pair_workload().is_some()
+        let has_plan = self.config.has_plan(&self.dataset, &self.architecture);
+        self.split.is_none() && has_plan
     }
 
     /// How a training that [has a plan](Training::has_plan) is done within this memory. An error if it is too little.
     pub fn plan(&self, memory: Option<Memory>) -> Result<PropagationEstimate> {
-        let workload = self.workload_of(&self.dataset.samples[0]);
-        let estimate = match self.pair_workload() {
-            Some(pairs) => workload.pair_training(&pairs, memory),
-            None => workload.sampled_training(&self.config.sampled_workload(workload.num_edges), memory),
-        };
-        estimate.map_err(|least| memory.unwrap_or(least).too_little(least, workload.remedy()))
+        let plan = self.config.plan(&self.dataset, &self.architecture, PlannedRun::Training, memory)?;
+        plan.ok_or_else(|| Error::setting("model", &self.config.model, NOT_FIRST))
     }
 
     /// Keeps a training to this memory by the first plan that fits, with anonymous temporary files in `folder`. One without a plan is only
@@ -133,49 +129,15 @@ impl<'d, 'o> Training<'d, 'o> {
             let plan = self.plan(Some(memory))?;
             return Ok(self.planned(&plan, folder));
         }
-        let needed = self.memory_needed();
+        let needed = self.config.needed_in_memory(&self.dataset, &self.architecture);
         if total(&needed) <= memory.bytes() { Ok(self) } else { Err(beyond(memory, &needed)) }
     }
 
     /// An error if a training without a plan would exceed this memory beyond doubt: by its edges and a third of the estimate.
     pub fn check_memory(&self, memory: Memory) -> Result<()> {
-        let needed = self.memory_needed();
+        let needed = self.config.needed_in_memory(&self.dataset, &self.architecture);
         let edges = needed.iter().find(|part| part.part.starts_with("edges")).map_or(0, |part| part.bytes);
         if edges + total(&needed) / 3 <= memory.bytes() { Ok(()) } else { Err(beyond(memory, &needed)) }
-    }
-
-    /// What a training of all nodes at once takes, on the largest of the graphs.
-    fn memory_needed(&self) -> Vec<PartSize> {
-        let config = &self.config;
-        let of_graph = |sample: &Sample| {
-            let workload = self.workload_of(sample);
-            let pairs = match (config.task.is_about_pairs(), config.pairs_per_epoch) {
-                (false, _) => 0,
-                (true, 0) => workload.num_edges,
-                (true, pairs) => pairs.min(workload.num_edges),
-            };
-            workload.training(pairs)
-        };
-        self.dataset.samples.iter().map(of_graph).max_by_key(|parts| total(parts)).unwrap_or_default()
-    }
-
-    /// What a training on compared pairs takes, if it is one that keeps to a plan.
-    fn pair_workload(&self) -> Option<PairWorkload> {
-        let [sample] = &self.dataset.samples[..] else { return None };
-        if self.split.is_some() { None } else { self.config.pair_workload(&self.dataset, sample, &self.architecture) }
-    }
-
-    fn workload_of(&self, sample: &Sample) -> Workload {
-        let config = &self.config;
-        let uses_features = self.architecture.uses(Source::Features);
-        Workload {
-            id_bytes: sample.ids.num_bytes(),
-            feature_bytes: sample.features.num_bytes(),
-            feature_columns: if uses_features { sample.features.cols() } else { 0 },
-            width: config.width,
-            storage: config.hop_storage,
-            ..Workload::of_graph(&sample.graph, config.signal_dim, config.hops)
-        }
     }
 
     /// As this plan says. The graph without held-out edges and panels that wait are in files without names in `folder`.
@@ -219,22 +181,10 @@ impl<'d, 'o> Training<'d, 'o> {
     }
 }
 
-/// A training that does not fit, with its parts and what would.
-fn beyond(memory: Memory, needed: &[PartSize]) -> Error {
-    let parts: Vec<String> =
-        needed.iter().map(|part| format!("{} {}", part.part, byte_size(part.bytes as u64))).collect();
-    let remedy = format!(
-        "{}; smp-linear with pairs-per-epoch learns from a sample of the edges, within any memory if they are in a graph file \
-         (`nigh data convert`), and a smaller signal-dim or width needs less",
-        parts.join(", ")
-    );
-    memory.too_little(Memory::new(total(needed)), &remedy)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Features, FixedPairs, FixedSplit};
+    use crate::dataset::{Features, FixedPairs, FixedSplit, Sample};
     use crate::linalg::Matrix;
     use crate::task::{EvaluationNegatives, SplitChoice, Task};
     use crate::train::NodeFeatures;

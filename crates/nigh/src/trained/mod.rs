@@ -4,6 +4,7 @@
 mod answers;
 mod card;
 mod embedding;
+mod evaluation;
 mod figures;
 mod folder;
 mod probabilities;
@@ -12,6 +13,7 @@ mod streamed;
 
 pub use answers::{Classified, LabelledNode};
 pub use embedding::Embedding;
+pub use evaluation::SplitMetrics;
 pub use figures::{BaselineSummary, MetricSummary};
 pub use probabilities::LinkProbabilities;
 pub use row_writer::RowWriter;
@@ -20,23 +22,20 @@ pub(crate) use streamed::NOT_FIRST;
 pub(crate) use streamed::Propagations;
 pub use streamed::StreamedEmbedding;
 
-use crate::dataset::{Dataset, FixedSplit, Ids, Sample};
+use crate::dataset::{Dataset, Ids, Sample};
 use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::linalg::half::StorageError;
-use crate::metric::{Metric, Metrics};
+use crate::metric::Metric;
 use crate::model::decoder::PairDecoder;
 use crate::model::{Answer, Dimensions, Model, View};
 use crate::ops::{sigmoid, softmax};
-use crate::panels::Execution;
-use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::tape::Weights;
-use crate::task::{SplitChoice, SplitSettings, Task};
-use crate::train::sampled;
+use crate::task::Task;
 use crate::train::{
-    self, Connected, Evaluation, Outcome, Reporting, Resolved, Run, Silent, class_memory, mean_and_std,
+    Connected, Evaluation, Outcome, Resolved, Run, class_memory, mean_and_std,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -163,21 +162,6 @@ impl Summary {
             edges: self.num_edges,
         }
     }
-}
-
-/// The metrics of a model on a split, and what they are worth.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SplitMetrics {
-    /// The metric that chose the epoch, on the validation part.
-    pub valid: f64,
-    /// The same on the test part.
-    pub test: f64,
-    /// Every metric of the task on the test part.
-    pub metrics: Metrics,
-    /// Whether graph and split are those of the training.
-    pub same_split: bool,
-    /// Whether the figures are held out: not if the model knows some of the nodes from another split.
-    pub held_out: bool,
 }
 
 /// A possible link of a node.
@@ -450,56 +434,6 @@ impl Trained {
             1 => Ok((parts.remove(0).1, notes)),
             _ => Ok((Embedding::of_graphs(parts), notes)),
         }
-    }
-
-    /// Splits the data as the training did and measures again. Held-out edges stay out of message passing.
-    pub fn evaluate(&self, dataset: &Dataset) -> Result<(SplitMetrics, Vec<String>)> {
-        self.evaluate_with(dataset, &self.config.split())
-    }
-
-    /// As `evaluate`, on a split of one's own, as [`Config::with_split`](crate::Config::with_split) has it.
-    pub fn evaluate_on(&self, dataset: &Dataset, split: FixedSplit) -> Result<(SplitMetrics, Vec<String>)> {
-        self.config.task.check_split(&split)?;
-        let settings = SplitSettings { choice: SplitChoice::Given, per_class: None, ..self.config.split() };
-        self.evaluate_with(&Dataset { fixed_split: Some(split), ..dataset.clone() }, &settings)
-    }
-
-    fn evaluate_with(&self, dataset: &Dataset, settings: &SplitSettings) -> Result<(SplitMetrics, Vec<String>)> {
-        let (aligned, mut notes, num_known) = self.align_and_count(dataset)?;
-        let seed = self.run().seed;
-        let (split, digest) = match self.config.is_sampled(&aligned, self.model.architecture()) {
-            true => {
-                let (nothing, plan) = (Reporting::Nothing, Execution::default());
-                let prepared = sampled::prepare(&aligned, &self.config, &self.model, nothing, &plan, &mut Silent)?;
-                (prepared.split, prepared.digest)
-            }
-            false => {
-                let split = settings.split(&aligned, Seeds::new(seed))?;
-                let digest = split.digest();
-                (split, digest)
-            }
-        };
-        let same_split = digest == self.run().split;
-        let held_out = same_split || num_known == 0;
-        if !same_split {
-            let problem = "these are not the graph, features and labels of the training, or not its split: measured on a split of their own";
-            let warning = if held_out { "" } else { ", of which the model has learnt most: no held-out figures" };
-            notes.push(format!("{problem}{warning}"));
-        }
-        let draw = self.run().best_epoch as u64;
-        let metric = self.config.metric;
-        let [valid, metrics] = train::evaluate(&self.model, metric, &split, draw)?;
-        Ok((SplitMetrics { valid: valid[&metric], test: metrics[&metric], metrics, same_split, held_out }, notes))
-    }
-
-    /// Whether this is what a training with these settings on these data gives: graph, split and figures are the recorded
-    /// ones to the last bit.
-    pub fn is_result_of(&self, config: &Resolved, dataset: &Dataset) -> Result<bool> {
-        if self.config != *config || graph_digest(&self.align(dataset)?.0) != self.summary.graph {
-            return Ok(false);
-        }
-        let (found, run) = (self.evaluate(dataset)?.0, self.run());
-        Ok(found.same_split && (found.valid, found.test) == (run.valid, run.test))
     }
 }
 
