@@ -2,12 +2,12 @@
 
 use crate::cell::Cell;
 use crate::journal::{Entry, Identity, Journal};
-use crate::measure::measure_reporting;
+use crate::measure::{Limit, measure_reporting};
 use crate::record::Record;
 use crate::significance::holm;
 use nigh::metric::Metrics;
 use nigh::statistics::{interval_95, mean_and_std, paired_p};
-use nigh::{Auto, Config, Dataset, Error, Metric, Observer, Reporting, Resolved, Result, Seeds};
+use nigh::{Auto, Config, Dataset, Error, Memory, Metric, Observer, Reporting, Resolved, Result, Seeds};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -49,6 +49,7 @@ pub struct Comparison<'d> {
     config: Config,
     resolved: Resolved,
     cells: Vec<Cell>,
+    limit: Option<Limit>,
 }
 
 /// A finished repeat of a comparison.
@@ -178,7 +179,17 @@ impl<'d> Comparison<'d> {
             resolve(&cells[cells.len() - 1])?;
         }
         let resolved = resolve(&cells[0])?;
-        Ok(Comparison { dataset, config, resolved, cells })
+        Ok(Comparison { dataset, config, resolved, cells, limit: None })
+    }
+
+    /// Keeps every training to this memory, with anonymous temporary files in `folder`; one that can't is an error.
+    pub fn within(self, memory: Memory, folder: &Path) -> Comparison<'d> {
+        Comparison { limit: Some(Limit { memory, folder: folder.to_path_buf() }), ..self }
+    }
+
+    /// The folder of temporary files, if there is a limit.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.limit.as_ref().map(|limit| &*limit.folder)
     }
 
     /// The data.
@@ -229,7 +240,7 @@ impl<'d> Comparison<'d> {
     /// The file of a comparison, which `run` writes and resumes from. More models and more repeats may be added to it.
     pub fn journal(&self, path: &Path) -> Result<Journal<ComparedRepeat>> {
         let seen = self.config.node_features.seen(self.dataset);
-        let split = self.resolved.draw_split(&seen, Seeds::new(self.resolved.seed))?.digest();
+        let split = self.resolved.fingerprint(&seen, Seeds::new(self.resolved.seed), self.folder())?;
         let shared = Config { model: Auto::Auto, repeats: Config::default().repeats, ..self.config.clone() };
         let identity = Identity {
             version: env!("CARGO_PKG_VERSION").to_string(),
@@ -278,7 +289,8 @@ impl<'d> Comparison<'d> {
                 if find(&ended, model, seed).is_none() {
                     observer.begins(model, seed, done);
                     let started = Instant::now();
-                    let record = measure_reporting(cell, self.dataset, seed, version, observer, Reporting::Metrics)?;
+                    let (reporting, limit) = (Reporting::Metrics, self.limit.as_ref());
+                    let record = measure_reporting(cell, self.dataset, seed, version, observer, reporting, limit)?;
                     let seconds = started.elapsed().as_secs_f64();
                     let repeat = ComparedRepeat { model: model.clone(), seconds, record };
                     if let Some(journal) = &mut journal {

@@ -4,7 +4,10 @@ use crate::cell::{Cell, RANDOM, check, is_random, learning};
 use crate::peak::Peak;
 use crate::record::{Curve, Record};
 use nigh::task::{LabelledNodes, Part};
-use nigh::{Config, Dataset, Error, Observer, Purpose, Reporting, Resolved, Result, Run, Seeds, Split, Training};
+use nigh::{
+    Config, Dataset, Error, Memory, Observer, Purpose, Reporting, Resolved, Result, Run, Seeds, Split, Training,
+};
+use std::path::PathBuf;
 
 /// Runs one repeat. `version` is that of the program.
 ///
@@ -24,7 +27,14 @@ pub fn measure(
     version: &str,
     observer: &mut dyn Observer,
 ) -> Result<Record> {
-    measure_reporting(cell, dataset, seed, version, observer, Reporting::Nothing)
+    measure_reporting(cell, dataset, seed, version, observer, Reporting::Nothing, None)
+}
+
+/// What trainings keep to, and where they put anonymous temporary files.
+#[derive(Debug, Clone)]
+pub(crate) struct Limit {
+    pub memory: Memory,
+    pub folder: PathBuf,
 }
 
 /// As `measure`, with more than the metric measured if `reporting` says so.
@@ -35,6 +45,7 @@ pub(crate) fn measure_reporting(
     version: &str,
     observer: &mut (dyn Observer + '_),
     reporting: Reporting,
+    limit: Option<&Limit>,
 ) -> Result<Record> {
     check(&cell.config)?;
     let config = Config { repeats: 1, seed, ..learning(&cell.config) };
@@ -43,7 +54,12 @@ pub(crate) fn measure_reporting(
         let config = config.resolve(dataset)?;
         (guess(dataset, &config)?, 0.0, config)
     } else {
-        let mut trained = Training::new(dataset, config)?.reporting(reporting).observer(observer).run()?;
+        let training = Training::new(dataset, config)?.reporting(reporting);
+        let training = match limit {
+            Some(Limit { memory, folder }) => training.within(*memory, folder)?,
+            None => training,
+        };
+        let mut trained = training.observer(observer).run()?;
         (trained.summary.repeats.remove(0), trained.millis_per_epoch.unwrap_or(0.0), trained.config)
     };
     Ok(Record {

@@ -16,6 +16,10 @@ pub struct Evaluate {
     #[arg(long, value_name = "DIR")]
     pub split: Option<PathBuf>,
 
+    /// Memory limit, such as 8GiB [default: none]
+    #[arg(long, value_name = "SIZE", conflicts_with = "split")]
+    pub memory: Option<Memory>,
+
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
@@ -85,8 +89,8 @@ pub struct Predict {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Memory to keep to, such as 8GiB: of a model such as smp-linear, answers are computed from panels of columns; what else would take
-    /// more is refused
+    /// Memory limit, such as 8GiB. Models that propagate before they learn, such as smp-proximity and smp-linear, keep to it by working in
+    /// panels of columns and on disk; other answers that would exceed it are refused [default: none]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Memory>,
 

@@ -26,8 +26,8 @@ pub struct Train {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Memory limit, such as 8GiB. Models that propagate before they learn, such as smp-linear, keep to it with --pairs-per-epoch by
-    /// working on disk; other trainings that would exceed it are refused [default: the free memory]
+    /// Memory limit, such as 8GiB. Models that propagate before they learn keep to it by working in panels of columns and on disk:
+    /// smp-proximity, and smp-linear with --pairs-per-epoch. Other trainings that would exceed it are refused [default: the free memory]
     #[arg(long, hide_short_help = true, value_name = "SIZE")]
     pub memory: Option<Memory>,
 
@@ -46,7 +46,7 @@ pub(super) const TRAIN_EXAMPLES: &str = "Examples:
   nigh train communities --task link-prediction --model smp-linear
   nigh train edges.csv --labels labels.csv --task node-classification --out model
   nigh train edges.csv --config settings.toml --out model --resume
-  nigh train graph.nigh --model smp-linear --pairs-per-epoch 20480 --batch-size 2048 --memory 8GiB
+  nigh train graph.nigh --memory 8GiB
 
 All options and settings: `nigh train --help-all`. The settings of a model: `nigh models MODEL`.";
 
@@ -118,6 +118,10 @@ pub struct Trainings {
     /// TOML file of settings; options override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+
+    /// Memory limit of every training, such as 8GiB; as in `nigh train` [default: none]
+    #[arg(long, hide_short_help = true, value_name = "SIZE")]
+    pub memory: Option<Memory>,
 
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -198,6 +202,10 @@ pub struct Tune {
     /// TOML file of settings to start from; options override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+
+    /// Memory limit of every training, such as 8GiB; as in `nigh train` [default: none]
+    #[arg(long, hide_short_help = true, value_name = "SIZE")]
+    pub memory: Option<Memory>,
 
     /// Print one JSON object instead of the table
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! `nigh compare`: several models on one graph, with the same splits.
 
+use super::propagate::working_folder;
 use super::train::LayeredSettings;
 use super::trimmed;
 use super::{WrongUsage, check_writable, create_parents, load, note_on_settings, print, print_json, print_notes};
@@ -27,6 +28,10 @@ pub fn run(Compare { models, trainings: options }: &Compare, quiet: bool) -> Res
     let models = trimmed(models);
     let comparison =
         Comparison::new(&dataset, settings.config.clone(), &models).map_err(|error| settings.locate(error))?;
+    let comparison = match options.memory {
+        Some(memory) => comparison.within(memory, &working_folder(options.out.as_deref())),
+        None => comparison,
+    };
     if let (Auto::Is(model), Some(file)) = (&settings.config.model, &options.config) {
         let note = format!("model {model} of {} is not used: --models names the models", file.display());
         print_notes(&[note], quiet);

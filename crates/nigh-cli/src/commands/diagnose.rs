@@ -1,6 +1,7 @@
 //! `nigh diagnose`: whether a task needs where a node is, what it is, or both.
 
 use super::compare::{heading, train_all};
+use super::propagate::working_folder;
 use super::train::LayeredSettings;
 use super::{WrongUsage, check_writable, load, print, print_json, print_notes};
 use crate::cli::Diagnose;
@@ -36,6 +37,10 @@ pub fn run(Diagnose { trainings: options }: &Diagnose, quiet: bool) -> Result<()
     }
     let dataset = settings.with_split(&config, dataset)?;
     let diagnosis = Diagnosis::new(&dataset, config).map_err(|error| settings.locate(error))?;
+    let diagnosis = match options.memory {
+        Some(memory) => diagnosis.within(memory, &working_folder(options.out.as_deref())),
+        None => diagnosis,
+    };
     if let (Auto::Is(model), Some(file)) = (&settings.config.model, &options.config) {
         print_notes(&[format!("model {model} of {} is not used", file.display())], quiet);
     }

@@ -1,5 +1,6 @@
 //! `nigh tune`: a search for settings, with progress, a table of what was tried, and the best settings as TOML.
 
+use super::propagate::working_folder;
 use super::train::LayeredSettings;
 use super::{WrongUsage, check_writable, create_parents, load, print, print_json, print_notes};
 use crate::cli::Tune;
@@ -32,6 +33,10 @@ pub fn run(options: &Tune, quiet: bool) -> Result<()> {
     let dataset = settings.with_split(&settings.config, load(&options.data, quiet)?)?;
     let search = Search::new(&dataset, settings.config.clone()).map_err(|error| settings.locate(error))?;
     let search = search.candidates(options.candidates)?;
+    let search = match options.memory {
+        Some(memory) => search.within(memory, &working_folder(options.out.as_deref())),
+        None => search,
+    };
     let mut log = match &log_path {
         Some(path) => {
             create_parents(path)?;

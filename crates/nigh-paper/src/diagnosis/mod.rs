@@ -8,9 +8,10 @@ use nigh::estimate::WidthCheck;
 use nigh::model::Dimensions;
 use nigh::statistics::{difference_95, mean_and_std, paired_p};
 use nigh::train::constant_answer;
-use nigh::{Config, Dataset, Error, Operator, Result, Seeds};
+use nigh::{Config, Dataset, Error, Memory, Operator, Result, Seeds};
 use serde::Serialize;
 use std::fmt;
+use std::path::Path;
 
 /// What a model of a diagnosis knows of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -148,6 +149,11 @@ impl<'d> Diagnosis<'d> {
         Ok(Diagnosis { comparison: Comparison::new(dataset, config, &models)? })
     }
 
+    /// Keeps every training to this memory, with anonymous temporary files in `folder`; one that can't is an error.
+    pub fn within(self, memory: Memory, folder: &Path) -> Diagnosis<'d> {
+        Diagnosis { comparison: self.comparison.within(memory, folder) }
+    }
+
     /// The three models, to be trained.
     pub fn comparison(&self) -> &Comparison<'d> {
         &self.comparison
@@ -190,7 +196,8 @@ impl<'d> Diagnosis<'d> {
     fn chance(&self) -> Result<Vec<f64>> {
         let (comparison, resolved) = (&self.comparison, self.comparison.resolved());
         let seen = comparison.config().node_features.seen(comparison.dataset());
-        let of_seed = |seed| constant_answer(&resolved.draw_split(&seen, Seeds::new(seed))?, resolved.metric);
+        let questions = |seed| resolved.draw_questions(&seen, Seeds::new(seed), comparison.folder());
+        let of_seed = |seed| constant_answer(&questions(seed)?, resolved.metric);
         comparison.seeds().map(of_seed).collect()
     }
 

@@ -24,8 +24,9 @@
 mod space;
 
 use crate::journal::{Entry, Identity, Journal};
+use crate::measure::Limit;
 use nigh::train::{Evaluation, Progress, Stage, mean_and_std};
-use nigh::{Auto, Config, Dataset, Error, Observer, Reporting, Resolved, Result, Seeds, Training};
+use nigh::{Auto, Config, Dataset, Error, Memory, Observer, Reporting, Resolved, Result, Seeds, Training};
 use serde::{Deserialize, Serialize};
 use space::Dimension;
 use std::ops::ControlFlow;
@@ -63,6 +64,7 @@ pub struct Search<'d> {
     space: Vec<Dimension>,
     candidates: Vec<toml::Table>,
     identity: Identity,
+    limit: Option<Limit>,
 }
 
 /// A trial to run: a candidate on a rung.
@@ -181,14 +183,22 @@ impl<'d> Search<'d> {
             let problem = "it has no setting that is open and matters, so there is nothing to search for";
             return Err(Error::setting("model", resolved.model, problem));
         }
-        let split = resolved.draw_split(&base.node_features.seen(dataset), Seeds::new(resolved.seed))?.digest();
+        // As for a graph on disk, which need not be read into memory for this.
+        let folder = std::env::temp_dir();
+        let seen = base.node_features.seen(dataset);
+        let split = resolved.fingerprint(&seen, Seeds::new(resolved.seed), Some(&folder))?;
         let identity = Identity {
             version: env!("CARGO_PKG_VERSION").to_string(),
             dataset: dataset.name.clone(),
             split,
             settings: base.to_table(),
         };
-        Search { dataset, base, resolved, space, candidates: Vec::new(), identity }.candidates(CANDIDATES)
+        Search { dataset, base, resolved, space, candidates: Vec::new(), identity, limit: None }.candidates(CANDIDATES)
+    }
+
+    /// Keeps every training to this memory, with anonymous temporary files in `folder`; one that can't is an error.
+    pub fn within(self, memory: Memory, folder: &Path) -> Search<'d> {
+        Search { limit: Some(Limit { memory, folder: folder.to_path_buf() }), ..self }
     }
 
     /// With this number of candidates in addition to the defaults. The first ones are the same whatever the number.
@@ -294,6 +304,10 @@ impl<'d> Search<'d> {
     pub fn measure(&self, planned: PlannedTrial, observer: &mut dyn SearchObserver) -> Result<Trial> {
         let started = Instant::now();
         let training = Training::new(self.dataset, self.config(planned)?)?.reporting(Reporting::Nothing);
+        let training = match &self.limit {
+            Some(Limit { memory, folder }) => training.within(*memory, folder)?,
+            None => training,
+        };
         let epochs = training.config().epochs;
         let (valid, problem) = match training.observer(&mut ValidOnly(observer)).run() {
             Ok(trained) => (trained.summary.repeats.iter().map(|run| run.valid).collect(), None),

@@ -32,6 +32,18 @@ impl Execution {
         Execution { panels: estimate.plan(folder), graph_in: Some(folder.to_path_buf()) }
     }
 
+    /// Edges stay on disk, with anonymous temporary files in this folder, if there is one; everything in memory otherwise.
+    pub fn on_disk(folder: Option<&Path>) -> Execution {
+        let memory = Execution::default();
+        match folder {
+            Some(folder) => Execution {
+                panels: PanelPlan { reads_edges: true, folder: folder.to_path_buf(), ..memory.panels },
+                graph_in: Some(folder.to_path_buf()),
+            },
+            None => memory,
+        }
+    }
+
     /// The graph without some of its edges. One in a file stays there if edges are read from it in every hop.
     pub fn without(&self, graph: &Graph, hidden: &[[u32; 2]]) -> Result<Graph> {
         match &self.graph_in {

@@ -10,6 +10,7 @@ use crate::metric::{ClassMetric, Metric, PairMetric, SetMetric};
 use crate::model::catalog::{self, Hyperparameters, NodeTable};
 use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
+use crate::panels::Execution;
 use crate::seeds::Seeds;
 use crate::source::walks::ExactCost;
 use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
@@ -17,6 +18,7 @@ use crate::task::{
     EvaluationNegatives, ListedSplit, Masking, Negatives, SameLabelPairs, Split, SplitChoice, SplitSettings, Task,
 };
 use std::borrow::Cow;
+use std::path::Path;
 
 /// Graphs up to this size take every pair of like nodes as a positive, as the paper does on Comm and Email.
 const MAX_NODES_FOR_ALL_PAIRS: usize = 1_000;
@@ -431,6 +433,17 @@ impl Resolved {
     /// The split of a seed: the parts that each repeat learns from, chooses its epoch by and reports.
     pub fn draw_split(&self, dataset: &Dataset, seeds: Seeds) -> Result<Split> {
         self.split().split(dataset, seeds)
+    }
+
+    /// As `draw_split`, for questions about validation and test alone: training edges that are too many are not listed, and graphs without
+    /// held-out edges stay on disk, in anonymous temporary files in `folder`, if there is one.
+    pub fn draw_questions(&self, dataset: &Dataset, seeds: Seeds, folder: Option<&Path>) -> Result<Split> {
+        self.split().split_within(dataset, seeds, false, &Execution::on_disk(folder).into())
+    }
+
+    /// The fingerprint of the split of a seed, as models that are trained on it have it; `folder` as above.
+    pub fn fingerprint(&self, dataset: &Dataset, seeds: Seeds, folder: Option<&Path>) -> Result<String> {
+        Ok(self.split().fingerprint(dataset, &self.draw_questions(dataset, seeds, folder)?))
     }
 
     /// The split of a seed as lists of nodes or edges, to be used elsewhere or again. Where each positive has negatives of its own, they

@@ -34,9 +34,7 @@ use crate::ops::{sigmoid, softmax};
 use crate::source::{Refresh, Source};
 use crate::tape::Weights;
 use crate::task::Task;
-use crate::train::{
-    Connected, Evaluation, Outcome, Resolved, Run, class_memory, mean_and_std,
-};
+use crate::train::{Connected, Evaluation, Outcome, Resolved, Run, class_memory, mean_and_std};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
