@@ -72,7 +72,8 @@ impl Workload {
             let rows = match pairs.exact {
                 // Two threads spread rows out over all nodes.
                 Some(bytes) => (bytes as f64 * ends as f64 / n.max(1) as f64) as usize + 64 * n,
-                None => 4 * width * hops * ends,
+                // Of a hop, and of the one before.
+                None => 8 * width * ends,
             };
             [
                 part("gathered rows", rows + 4 * ends * (2 + hops)),

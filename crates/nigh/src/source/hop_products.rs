@@ -3,7 +3,7 @@
 
 use crate::graph::Operator;
 use crate::linalg::dispatch::simd;
-use crate::linalg::fold::{LANES, fold, lane_products};
+use crate::linalg::fold::{LANES, fold_one, lane_products};
 use crate::linalg::{Matrix, for_row_blocks, prefetch};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -45,8 +45,8 @@ pub(crate) struct HopProducts {
     pub squares: Matrix,
 }
 
-/// `x^a = M^a X` for `a` up to the largest in `products`. `fill` writes columns of `X`, of which there are `width`; `panel` of them are
-/// propagated together, a multiple of [`GROUP`].
+/// `x^a = M^a X` for `a` up to the largest in `products`, which take `x^a` and `x^b` of the same hop or of one after the other. `fill`
+/// writes columns of `X`, of which there are `width`; `panel` of them are propagated together, a multiple of [`GROUP`].
 pub(crate) fn hop_products(
     operator: &Operator,
     [width, panel]: [usize; 2],
@@ -55,28 +55,29 @@ pub(crate) fn hop_products(
     ends: &PairEnds,
 ) -> HopProducts {
     assert!(panel > 0 && panel.is_multiple_of(GROUP), "panels of whole groups");
+    assert!(products.iter().all(|[a, b]| a == b || a + 1 == *b), "hops that follow each other");
     let hops = products.iter().flatten().copied().max().unwrap_or(0);
     let is_used = |hop: usize| products.iter().flatten().any(|&of| of == hop);
-    let dots = Dots::of(products);
     let mut found = HopProducts {
         pairs: Matrix::zeros(ends.pairs.len(), products.len()),
         squares: Matrix::zeros(ends.nodes.len(), hops + 1),
     };
-    let mut levels = vec![Matrix::default(); hops + 1];
+    // Rows of the ends at the hop before, and at this one.
+    let [mut before, mut now] = [(); 2].map(|()| Matrix::default());
     for_levels(operator, [width, panel], fill, hops, |columns, hop, x| {
-        if is_used(hop) {
-            gather(x, &ends.nodes, &mut levels[hop]);
-        }
-        if hop < hops {
+        std::mem::swap(&mut before, &mut now);
+        if !is_used(hop) {
             return;
         }
-        let cols = columns.len();
-        let cost = 4 * cols * products.len();
+        gather(x, &ends.nodes, &mut now);
+        let of_hop = |kind: [usize; 2]| products.iter().position(|&product| product == kind);
+        let (same, across) = (of_hop([hop, hop]), hop.checked_sub(1).and_then(|last| of_hop([last, hop])));
+        let cost = 4 * columns.len() * (1 + 2 * usize::from(across.is_some()));
         for_row_blocks(found.pairs.data_mut(), products.len(), cost, |first, rows| {
-            add_products(&levels, &dots, cols, &ends.pairs[first..], rows);
+            add_products([&before, &now], [same, across], products.len(), &ends.pairs[first..], rows);
         });
-        for_row_blocks(found.squares.data_mut(), hops + 1, 2 * cols * (hops + 1), |first, rows| {
-            add_squares(&levels, cols, first, rows);
+        for_row_blocks(found.squares.data_mut(), hops + 1, 2 * columns.len(), |first, rows| {
+            add_squares(&now, hop, hops + 1, first, rows);
         });
     });
     found
@@ -136,45 +137,42 @@ fn gather(x: &Matrix, nodes: &[u32], rows: &mut Matrix) {
     });
 }
 
-/// The inner products behind a list of products: one for `[a, a]`, both ways for `[a, b]`, so that a pair and its reverse have the same
-/// bits.
-struct Dots {
-    hops: Vec<[usize; 2]>,
-    /// How many inner products each product is the mean of.
-    counts: Vec<usize>,
-}
-
-impl Dots {
-    fn of(products: &[[usize; 2]]) -> Dots {
-        let hops = products.iter().flat_map(|&[a, b]| if a == b { vec![[a, b]] } else { vec![[a, b], [b, a]] });
-        let hops: Vec<[usize; 2]> = hops.collect();
-        assert!(hops.len() <= LANES, "inner products that are folded together");
-        Dots { hops, counts: products.iter().map(|[a, b]| if a == b { 1 } else { 2 }).collect() }
-    }
+/// The inner product of a group of columns.
+#[inline(always)]
+fn product(a: &[f32], b: &[f32]) -> f32 {
+    // Without the black box the compiler vectorises the sum of lanes, only two wide.
+    fold_one(&std::hint::black_box(lane_products(a, b)))
 }
 
 /// How many pairs ahead rows are prefetched.
 const AHEAD: usize = 4;
 
 simd! {
-    fn add_products(levels: &[Matrix], dots: &Dots, width: usize, pairs: &[[u32; 2]], rows: &mut [f32]) {
-        let count = dots.counts.len();
-        let (mut parts, mut sums) = ([[0.0; LANES]; LANES], [0.0; LANES]);
+    /// Adds `<now_i, now_j>` in one column of each row, and `½ (<before_i, now_j> + <now_i, before_j>)` in another: both ways, so that a
+    /// pair and its reverse have the same bits.
+    fn add_products(
+        levels: [&Matrix; 2],
+        columns: [Option<usize>; 2],
+        count: usize,
+        pairs: &[[u32; 2]],
+        rows: &mut [f32],
+    ) {
+        let [before, now] = levels;
+        let width = now.cols();
         for (at, row) in rows.chunks_exact_mut(count).enumerate() {
             for &node in pairs.get(at + AHEAD).into_iter().flatten() {
-                levels.iter().for_each(|level| prefetch(level.data(), node as usize * level.cols(), level.cols()));
+                levels.iter().for_each(|level| prefetch(level.data(), node as usize * width, level.cols()));
             }
             let [i, j] = pairs[at].map(|place| place as usize);
             for start in (0..width).step_by(GROUP) {
                 let group = start..width.min(start + GROUP);
-                for (part, &[a, b]) in parts.iter_mut().zip(&dots.hops) {
-                    *part = lane_products(&levels[a].row(i)[group.clone()], &levels[b].row(j)[group.clone()]);
+                let (now_i, now_j) = (&now.row(i)[group.clone()], &now.row(j)[group.clone()]);
+                if let Some(column) = columns[0] {
+                    row[column] += product(now_i, now_j);
                 }
-                fold(&parts, &mut sums);
-                let mut first = 0;
-                for (sum, &dots) in row.iter_mut().zip(&dots.counts) {
-                    *sum += if dots == 1 { sums[first] } else { 0.5 * (sums[first] + sums[first + 1]) };
-                    first += dots;
+                if let Some(column) = columns[1] {
+                    let (before_i, before_j) = (&before.row(i)[group.clone()], &before.row(j)[group]);
+                    row[column] += 0.5 * (product(before_i, now_j) + product(now_i, before_j));
                 }
             }
         }
@@ -182,17 +180,10 @@ simd! {
 }
 
 simd! {
-    fn add_squares(levels: &[Matrix], width: usize, first: usize, rows: &mut [f32]) {
-        let (mut parts, mut sums) = ([[0.0; LANES]; LANES], [0.0; LANES]);
-        for (at, row) in rows.chunks_exact_mut(levels.len()).enumerate() {
-            for start in (0..width).step_by(GROUP) {
-                let group = start..width.min(start + GROUP);
-                for (part, level) in parts.iter_mut().zip(levels).filter(|(_, level)| level.cols() > 0) {
-                    let x = &level.row(first + at)[group.clone()];
-                    *part = lane_products(x, x);
-                }
-                fold(&parts, &mut sums);
-                row.iter_mut().zip(&sums).for_each(|(square, sum)| *square += sum);
+    fn add_squares(rows: &Matrix, hop: usize, count: usize, first: usize, squares: &mut [f32]) {
+        for (at, row) in squares.chunks_exact_mut(count).enumerate() {
+            for x in rows.row(first + at).chunks(GROUP) {
+                row[hop] += product(x, x);
             }
         }
     }
@@ -239,7 +230,7 @@ mod tests {
     #[test]
     fn panels_of_every_width_give_the_same_bits_at_every_level() {
         let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (0..18).map(move |j| [i, j])).collect();
-        let products = [[1, 1], [1, 2], [2, 2], [2, 3], [3, 3], [0, 3]];
+        let products = [[1, 1], [1, 2], [2, 2], [2, 3], [3, 3]];
         let expected = products_in_panels(160, &products, &pairs);
         for panel in [16, 32, 64] {
             let found = products_in_panels(panel, &products, &pairs);
