@@ -10,7 +10,7 @@ use nigh::dataset::fetch::{Fetch, Fetched};
 use nigh::dataset::{BUILT_IN, Folders, InputFiles, NamedDataset, REGISTRY};
 use nigh::estimate::Certification;
 use nigh::model::catalog::{self, Hyperparameters};
-use nigh::train::SETTINGS;
+use nigh::train::Setting;
 use nigh_paper::report::json::tables_json;
 use nigh_paper::{ComparedTable, Comparison, Experiment, Reproduction, Store};
 use pyo3::prelude::*;
@@ -92,13 +92,13 @@ pub fn models() -> Vec<(&'static str, bool, &'static str)> {
     catalog::MODELS.iter().map(|model| (model.name, classifies(model), model.about)).collect()
 }
 
-/// Every setting: its name, its default, and what it does.
+/// Every setting: its name, its group, its default, and what it does.
 #[pyfunction]
-pub fn settings() -> Vec<(String, String, String)> {
-    let in_python = |setting: &nigh::train::Setting| {
-        (setting.name.replace('-', "_"), setting.default.clone(), setting.help.clone())
+pub fn settings() -> Vec<(String, &'static str, String, String)> {
+    let in_python = |setting: &Setting| {
+        (setting.name.replace('-', "_"), setting.group.heading(), setting.default.clone(), setting.help.clone())
     };
-    SETTINGS.iter().map(in_python).collect()
+    Setting::all().iter().map(in_python).collect()
 }
 
 /// The built-in and the public datasets: name, and what it is.

@@ -1,7 +1,7 @@
 //! Settings as keyword arguments: the program's names, with `_` for `-`.
 
 use crate::errors::{exception, input_error};
-use nigh::train::SETTINGS;
+use nigh::train::Setting;
 use nigh::{Config, nearest};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
@@ -22,7 +22,7 @@ pub fn table(settings: &Bound<'_, PyDict>) -> PyResult<toml::Table> {
             continue;
         }
         let typed = name.replace('_', "-");
-        let Some(setting) = SETTINGS.iter().find(|setting| setting.name == typed) else {
+        let Some(setting) = Setting::all().iter().find(|setting| setting.name == typed) else {
             let known: Vec<String> = Config::names().iter().map(|name| name.replace('-', "_")).collect();
             let close = nearest(&name, &known).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(input_error(py, format!("unknown setting `{name}`{close}")));

@@ -422,6 +422,12 @@ def test_any_integers_are_ids_and_come_back(edges: Array) -> None:
     assert graph.ids.tolist() == sorted(set(edges.ravel().tolist()))
 
 
+def test_settings_are_listed_by_group() -> None:
+    groups = {row["setting"]: row["group"] for row in nigh.settings().rows}
+    assert (groups["epochs"], groups["walk_length"]) == ("Common settings", "node2vec")
+    assert next(iter(groups.values())) == "Common settings"
+
+
 @quickly
 @given(st.dictionaries(st.text(max_size=8), odd_values, max_size=2))
 def test_settings_of_any_kind_are_used_or_refused(given_settings: dict[str, Any]) -> None:

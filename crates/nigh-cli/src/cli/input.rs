@@ -1,8 +1,9 @@
 //! A graph on the command line, with its tables and their columns, and what is written back.
 
+use super::{LAST, help};
 use crate::commands::WrongUsage;
 use crate::suggestions::{self, Suggested};
-use clap::{Args, Subcommand};
+use clap::{Arg, ArgAction, Args, Subcommand};
 use nigh::Memory;
 use nigh::dataset::{EdgeColumns, IdColumns, InputFiles, LabelSeparator, NodeColumns, WeightColumn};
 use nigh::formats::text_table::Formulas;
@@ -10,35 +11,48 @@ use std::path::PathBuf;
 
 /// A graph with features and labels of its nodes.
 #[derive(Debug, Default, Args)]
+// Errors name the first flag for help that the command has.
+#[command(args = [help(), help_all()])]
 pub struct Data {
-    /// Name of a dataset (`nigh data list`) or file of edges: csv, tsv or blank-separated, adjacency lists (also .gz, .zst,
-    /// .zip, .tar.gz), Parquet, Arrow, .nigh, Matrix Market, METIS .graph, .npy, .npz, Matlab .mat, GraphML, GEXF, node-link .json;
-    /// `-` is standard input
+    /// Name of a dataset (`nigh data list`) or file of edges, such as csv, Parquet or GraphML
+    ///
+    /// Files may be csv, tsv or blank-separated, adjacency lists (also .gz, .zst, .zip, .tar.gz), Parquet, Arrow, .nigh, Matrix
+    /// Market, METIS .graph, .npy, .npz, Matlab .mat, GraphML, GEXF or node-link .json; `-` is standard input.
     #[arg(value_name = "GRAPH", value_parser = Suggested(suggestions::datasets), hide_possible_values = true)]
     pub graph: String,
 
     /// Table of all node ids: adds nodes without edges, and gives the order of features without ids (`-` is standard input,
     /// here and below)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
 
-    /// Node features: a table of id and numbers, or of id, feature and value; .npy, .npz, .mtx, .mat with a row per node; or
-    /// .json with a list of features per id
+    /// Node features: a table of id and numbers, .npy, .npz, .mtx, .mat or .json
+    ///
+    /// A table of id and numbers, or of id, feature and value; .npy, .npz, .mtx or .mat with a row per node; or .json with a list of
+    /// features per id.
     #[arg(long, value_name = "FILE")]
     pub features: Option<PathBuf>,
 
-    /// Node labels: a table of id and label; .npy, .npz, .mat with a number per node or a column per class; or .json with a label per
-    /// id. A node may have several: in repeated rows, a list, or columns of 0 and 1
+    /// Node labels: a table of id and label, .npy, .npz, .mat or .json
+    ///
+    /// A table of id and label; .npy, .npz or .mat with a number per node or a column per class; or .json with a label per id. A
+    /// node may have several: in repeated rows, a list, or columns of 0 and 1.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
     /// Look for named datasets in this folder first, then in NIGH_DATA and the user's cache; downloads go into this
     /// folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, hide_short_help = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
     #[command(flatten)]
     pub columns: Columns,
+}
+
+/// Shows the options that `--help` hides.
+fn help_all() -> Arg {
+    let help = Arg::new("help-all").long("help-all").action(ArgAction::HelpLong).help_heading(None).display_order(LAST);
+    help.help("Print help with every option, in groups")
 }
 
 /// Which column has which content.
@@ -46,44 +60,44 @@ pub struct Data {
 #[command(next_help_heading = "Columns, by name or counted from 1")]
 pub struct Columns {
     /// Edges: ids of the source node [default: source, src, from ..., or the first]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, hide_short_help = true, value_name = "COLUMN")]
     pub source: Option<String>,
 
     /// Edges: ids of the target node [default: target, dst, to ..., or the second]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, hide_short_help = true, value_name = "COLUMN")]
     pub target: Option<String>,
 
     /// Edges: positive weights, or `none` to leave them out [default: weight, w, if a header says so]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, hide_short_help = true, value_name = "COLUMN")]
     pub weight: Option<String>,
 
     /// All tables: the graph of a row, if there are several graphs [default: graph, graph_id]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, hide_short_help = true, value_name = "COLUMN")]
     pub graph_column: Option<String>,
 
     /// Nodes, features and labels: node ids [default: id, node ..., or the first]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, hide_short_help = true, value_name = "COLUMN")]
     pub id: Option<String>,
 
     /// Nodes: node ids, if --id is not their column in this file
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, hide_short_help = true, value_name = "COLUMN")]
     pub node_id: Option<String>,
 
     /// Features: node ids, if --id is not their column in this file
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, hide_short_help = true, value_name = "COLUMN")]
     pub feature_id: Option<String>,
 
     /// Labels: node ids, if --id is not their column in this file
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, hide_short_help = true, value_name = "COLUMN")]
     pub label_id: Option<String>,
 
     /// Labels: the label [default: label, class ..., or the only other column]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, hide_short_help = true, value_name = "COLUMN")]
     pub label: Option<String>,
 
     /// Labels: what stands between several labels of a node, `none` if a cell is one label [default: `;`, `|`, or a comma
     /// where the parts of cells recur]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, hide_short_help = true, value_name = "TEXT")]
     pub label_separator: Option<LabelSeparator>,
 }
 

@@ -13,7 +13,7 @@ pub use trained::{Embed, Evaluate, Predict};
 pub use training::{Compare, Diagnose, Split, Train, Tune};
 
 use crate::suggestions::{self, Suggested};
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, ArgAction, Args, Parser, Subcommand};
 use clap_complete::Shell;
 use experiments::reproduce_notes;
 use nigh::estimate::Certification;
@@ -25,7 +25,7 @@ use training::{COMPARE_EXAMPLES, DIAGNOSE_NOTES, SPLIT_NOTES, TRAIN_EXAMPLES, TU
 
 /// Stochastic Message Passing: graph neural networks that know where a node is and still what a node is
 #[derive(Debug, Parser)]
-#[command(name = "nigh", version, max_term_width = 100)]
+#[command(name = "nigh", version, max_term_width = 100, disable_help_flag = true, arg = help())]
 pub struct CommandLine {
     #[command(subcommand)]
     pub command: Command,
@@ -38,6 +38,15 @@ pub struct CommandLine {
     #[arg(long, short, global = true)]
     pub quiet: bool,
 }
+
+/// `--help` fits on a screen everywhere. Commands that have more to show have `--help-all` as well.
+fn help() -> Arg {
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).global(true);
+    help.help_heading(None).display_order(LAST - 1).help("Print help")
+}
+
+/// The display order of an option that is listed after all others.
+const LAST: usize = 1000;
 
 /// A count. The range of each option is checked with the rest of the settings.
 fn whole_number(text: &str) -> Result<usize, String> {

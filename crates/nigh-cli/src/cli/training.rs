@@ -2,9 +2,9 @@
 
 use super::input::Data;
 use super::whole_number;
-use crate::settings::Settings;
+use crate::settings::{Settings, is_setting};
 use crate::suggestions::{self, Suggested};
-use clap::Args;
+use clap::{Arg, Args};
 use nigh::Memory;
 use std::path::PathBuf;
 
@@ -14,21 +14,21 @@ pub struct Train {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Resume an interrupted run with the same settings and --out; one that had saved its model ends at once
-    #[arg(long, requires = "out")]
+    /// Resume an interrupted run with the same settings and --out; does nothing if the model was saved
+    #[arg(long, hide_short_help = true, requires = "out")]
     pub resume: bool,
 
     /// Write a checkpoint every N epochs [default: every 3 seconds]
-    #[arg(long, value_name = "N", requires = "out", value_parser = whole_number, allow_negative_numbers = true)]
+    #[arg(long, hide_short_help = true, value_name = "N", requires = "out", value_parser = whole_number, allow_negative_numbers = true)]
     pub checkpoint_every: Option<usize>,
 
-    /// TOML file of settings, named like the options below; options override it
+    /// TOML file of settings, with the names of the options; options override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Memory to keep to, such as 8GiB: with --pairs-per-epoch and a model such as smp-linear by panels of columns and edges on disk;
-    /// any other training that would take more is refused [default: what is free]
-    #[arg(long, value_name = "SIZE")]
+    /// Memory limit, such as 8GiB. Models that propagate before they learn, such as smp-linear, keep to it with --pairs-per-epoch by
+    /// working on disk; other trainings that would exceed it are refused [default: the free memory]
+    #[arg(long, hide_short_help = true, value_name = "SIZE")]
     pub memory: Option<Memory>,
 
     /// Print one JSON object instead of the table
@@ -46,23 +46,18 @@ pub(super) const TRAIN_EXAMPLES: &str = "Examples:
   nigh train communities --task link-prediction --model smp-linear
   nigh train edges.csv --labels labels.csv --task node-classification --out model
   nigh train edges.csv --config settings.toml --out model --resume
-  nigh train graph.nigh --model smp-linear --pairs-per-epoch 20480 --batch-size 2048 --epochs 30 --memory 8GiB --out model
+  nigh train graph.nigh --model smp-linear --pairs-per-epoch 20480 --batch-size 2048 --memory 8GiB
 
-Datasets: `nigh data list`
-Models: `nigh models`";
+All options and settings: `nigh train --help-all`. The settings of a model: `nigh models MODEL`.";
 
-/// Of several models, which the command names, on the same splits.
 #[derive(Debug, Args)]
-#[command(mut_args(|arg| {
-    let hides = arg.get_help_heading() == Some("Settings") && !SPLIT_SETTINGS.contains(&arg.get_id().as_str());
-    arg.hide(hides)
-}))]
+#[command(mut_args(with_split_settings))]
 pub struct Split {
     /// Write the split to this folder, which must not exist
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 
-    /// TOML file of settings, named like the options below; options override it
+    /// TOML file of settings, with the names of the options; options override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -94,24 +89,35 @@ const SPLIT_SETTINGS: [&str; 13] = [
     "test-edges",
 ];
 
-pub(super) const SPLIT_NOTES: &str = "\
-Links: train-edges.csv, all that message passing sees; valid-positives.csv and test-positives.csv, the edges
-held out; valid-negatives.csv and test-negatives.csv, what they are told from. Classes: train-nodes.csv,
-valid-nodes.csv, test-nodes.csv. split.toml says where it comes from.
+/// Shows these settings in every help, and hides all others.
+fn with_split_settings(option: Arg) -> Arg {
+    if !is_setting(&option) {
+        return option;
+    }
+    let counts = SPLIT_SETTINGS.contains(&option.get_id().as_str());
+    option.hide(!counts).hide_short_help(!counts)
+}
 
-`--split DIR` of train, compare, diagnose, tune and evaluate takes the folder, or one of your own with
-the same files: without negatives they are drawn, without train-edges.csv all edges of the graph are for
-training. Training with the seed of the split gives the figures of training without the folder.
+pub(super) const SPLIT_NOTES: &str = "\
+Files of links: train-edges.csv, the edges that message passing uses; valid-positives.csv and
+test-positives.csv, the held-out edges; valid-negatives.csv and test-negatives.csv, negative pairs.
+Files of classes: train-nodes.csv, valid-nodes.csv, test-nodes.csv. split.toml records the origin.
+
+`--split DIR` of train, compare, diagnose, tune and evaluate reads the folder, or your own folder
+with the same files. Without files of negatives, negatives are sampled; without train-edges.csv, all
+edges of the graph are training edges. Training on a split with its seed gives the same results as
+training without the folder.
 
 Examples:
   nigh split edges.csv --seed 7 --out split
   nigh split edges.csv --labels labels.csv --task node-classification --out split
   nigh train edges.csv --split split --seed 7 --repeats 1";
 
+/// Trainings of several models, which the command names, on the same splits.
 #[derive(Debug, Args)]
 #[command(mut_arg("model", |model| model.hide(true)))]
 pub struct Trainings {
-    /// Write every finished repeat to this file, a line of JSON each, from which the same command resumes
+    /// Write every finished repeat to this file, as a line of JSON; the same command resumes from it
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -132,7 +138,7 @@ pub struct Trainings {
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Models, separated by commas (`nigh models`) [default: the model that answers the task best, smp-proximity, smp-linear,
+    /// Models, separated by commas (`nigh models`) [default: the best model for the task, smp-proximity, smp-linear,
     /// smp-identity, sgc, gcn, gat, node2vec, matrix-factorization, common-neighbors, adamic-adar, resource-allocation, katz; those that
     /// support the task]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Suggested(suggestions::models))]
@@ -167,10 +173,10 @@ pub struct Diagnose {
 
 pub(super) const DIAGNOSE_NOTES: &str = "\
 Three models of one family are trained on the same splits: smp-linear knows both, sgc only what a
-node is (its features; without any, the degrees around it), smp-signal only where it is.
-Paired t-tests over the repeats, corrected for their number (Holm), say which differences are there.
-The answer has three sentences: what the task needs, how sure that is, and what to do; then the
-table, and the width of the signal that Theorem 2 asks for (`nigh certify`) beside the one in use.
+node is (its features; without features, the degrees around it), smp-signal only where it is.
+Paired t-tests over the repeats, with Holm's correction, show which differences are significant.
+The answer has three sentences: what the task needs, how certain that is, and what to do. The table
+follows, and the signal width that Theorem 2 requires (`nigh certify`), compared with --signal-dim.
 
 With --out the same command resumes an interrupted diagnosis; more repeats extend it, and it shares
 its file with `nigh compare` under the same settings.
@@ -182,16 +188,15 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct Tune {
-    /// Write the best settings to this TOML file, and every finished trial to FILE.trials.jsonl beside it, from which an
-    /// interrupted search resumes
+    /// Write the best settings to this TOML file, and every finished trial to FILE.trials.jsonl; the same command resumes from it
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Start no trial after this many minutes; the defaults are always run [default: run the whole search]
+    /// Start no trial after M minutes; the defaults always run [default: no limit]
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub minutes: Option<f64>,
 
-    /// Candidates to draw beside the default settings
+    /// Number of candidates, in addition to the default settings
     #[arg(long, value_name = "N", default_value_t = nigh_paper::tune::CANDIDATES, value_parser = whole_number)]
     #[arg(allow_negative_numbers = true)]
     pub candidates: usize,
@@ -212,13 +217,13 @@ pub struct Tune {
 }
 
 pub(super) const TUNE_NOTES: &str = "\
-Settings that you give are kept; those that are `auto` are varied around what the model brings along.
-The default settings are trained in full first. Then, in rounds of nine, candidates are trained for a
-ninth of their epochs, the best three for a third, the best one in full. The best on the validation
+Settings that you give are kept; settings that are `auto` are varied around the model's defaults.
+The default settings are trained in full first. Then candidates are trained in rounds of nine: all
+for a ninth of their epochs, the best three for a third, the best one in full. The best validation
 metric wins; the test metric is neither shown nor stored.
 
-Candidates follow from --seed and their number: --minutes and --threads change how many are tried in
-what time, never which. The same command resumes an interrupted search.
+The candidates follow from --seed and their number; --minutes and --threads only change how many of
+them are tried.
 
 Examples:
   nigh tune edges.csv --minutes 10 --out best.toml

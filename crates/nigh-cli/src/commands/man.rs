@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 use nigh::Error;
 
 pub fn run(options: &Man, quiet: bool) -> Result<()> {
-    let mut program = CommandLine::command().disable_help_subcommand(true);
+    let mut program = with_all_options(CommandLine::command()).disable_help_subcommand(true);
     if let Some(folder) = &options.out {
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         clap_mangen::generate_to(program, folder).map_err(Error::io(folder))?;
@@ -20,6 +20,11 @@ pub fn run(options: &Man, quiet: bool) -> Result<()> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
     print_page(&String::from_utf8(page)?)
+}
+
+/// What `--help` leaves out for the sake of one screen is on the pages.
+fn with_all_options(command: Command) -> Command {
+    command.mut_args(|option| option.hide_short_help(false)).mut_subcommands(with_all_options)
 }
 
 fn subcommand<'a>(command: &'a Command, word: &str) -> Result<&'a Command> {

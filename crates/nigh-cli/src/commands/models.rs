@@ -2,15 +2,17 @@
 
 use super::{print, print_json};
 use crate::cli::Models;
+use crate::settings::{groups, list};
 use anyhow::Result;
+use nigh::Source;
 use nigh::model::Architecture;
 use nigh::model::catalog::{self, CatalogModel, Hyperparameters};
+use nigh::train::SettingGroup;
 use serde_json::json;
 
 pub fn run(options: &Models) -> Result<()> {
     if let Some(model) = &options.model {
-        catalog::find(model)?;
-        return print(page(model));
+        return print(&page_with_settings(catalog::find(model)?));
     }
     let architecture = |model: &CatalogModel| model.architecture(&Hyperparameters::default());
     if options.json {
@@ -53,6 +55,18 @@ fn entry(model: &CatalogModel, architecture: &Architecture) -> serde_json::Value
 
 /// The pages in `models/`, each under the name of its model.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
+/// The page of a model, and the settings that belong to its family.
+fn page_with_settings(model: &CatalogModel) -> String {
+    let has_signal = model.architecture(&Hyperparameters::default()).uses(Source::Signal);
+    let belongs = |group: SettingGroup| match group {
+        SettingGroup::Model(name) => name == model.name,
+        SettingGroup::Signal => has_signal,
+        _ => false,
+    };
+    let section = |group: SettingGroup| format!("\n## Settings: {}\n\n{}", group.heading(), list(group));
+    page(model.name).to_string() + &groups().filter(|group| belongs(*group)).map(section).collect::<String>()
+}
 
 fn page(model: &str) -> &'static str {
     PAGES.iter().find(|page| page.0 == model).expect("a page for every model, which a test checks").1

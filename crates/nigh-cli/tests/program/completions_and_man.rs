@@ -109,6 +109,7 @@ fn the_manual_has_a_page_per_command_with_every_option() {
     COMMANDS.iter().for_each(|command| assert!(program.contains(&format!("nigh-{command}(1)")), "{command}"));
     let train = plain(folder.nigh("man train").ok());
     settings().iter().for_each(|name| assert!(train.contains(&format!("--{name} ")), "--{name}: {train}"));
+    assert!(train.contains("Nodes per random walk") && train.contains("ids of the source node"), "{train}");
     assert!(train.contains("nigh train edges.csv --labels labels.csv"), "{train}");
     assert!(plain(folder.nigh("man data fetch").ok()).contains("--force"));
     folder.refuses("man trian", 2, &["unknown command `trian`; did you mean `train`?"]);

@@ -43,6 +43,12 @@ fn every_model_has_a_page_with_formula_shapes_cost_and_use() {
         }
         assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
     }
+    let settings = |model: &str, setting: &str| {
+        folder.nigh(&format!("models {model}")).ok().contains(&format!("\n- `--{setting} "))
+    };
+    assert!(settings("node2vec", "walk-length") && !settings("gcn", "walk-length"));
+    assert!(settings("smp-proximity", "longest-walk") && !settings("node2vec", "longest-walk"));
+    assert!(settings("smp-linear", "signal-dim") && !settings("gcn", "signal-dim"));
     folder.refuses("models gatt", 2, &["gatt", "did you mean `gat`"]);
 }
 

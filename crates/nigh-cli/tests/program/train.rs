@@ -178,7 +178,7 @@ fn options_override_the_file() {
 #[test]
 fn every_setting_of_the_file_is_an_option_too() {
     let folder = TestFolder::new();
-    let help = folder.nigh("train --help").ok();
+    let help = folder.nigh("train --help-all").ok();
     let config = folder.nigh("train grid --epochs 5 --repeats 1 -q --json").json()["config"].clone();
     let names: Vec<&String> = config.as_object().unwrap().keys().collect();
     assert!(names.len() > 20, "{names:?}");

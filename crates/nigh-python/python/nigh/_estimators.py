@@ -31,7 +31,7 @@ DECIDED = {
     "task", "split", "test_fraction", "test_edges", "test_negative_ratio", "same_label_pairs",
     "train_per_class", "valid_per_class", "test_per_class",
 }  # fmt: skip
-SETTINGS = [name for name, _, _ in _nigh.settings() if name not in DECIDED]
+SETTINGS = [name for name, *_ in _nigh.settings() if name not in DECIDED]
 
 
 def with_settings(init: Init) -> Init:

@@ -179,9 +179,12 @@ def models() -> Table:
 
 
 def settings() -> Table:
-    """Every setting that `train` takes, with its default."""
-    rows = [{"setting": name, "default": default, "about": about} for name, default, about in _nigh.settings()]
-    return Table(rows, {}, ("setting", "default", "about"))
+    """Every setting that `train` takes, with its group and its default: common settings first, those of a model under its name."""
+    rows = [
+        {"setting": name, "group": group, "default": default, "about": about}
+        for name, group, default, about in _nigh.settings()
+    ]
+    return Table(rows, {}, ("setting", "group", "default", "about"))
 
 
 def certify(

@@ -2,7 +2,7 @@
 
 use super::adam::Optimizer;
 use super::schedule::Schedule;
-use super::setting::{self, Setting, settings};
+use super::setting::{self, Setting, SettingGroup, settings};
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
@@ -40,129 +40,143 @@ named! {
 }
 
 settings! {
-    /// `link-prediction`, `node-classification`, `pairwise-node-classification` or `graph-reconstruction`
-    task: {Task = Task::LinkPrediction}, "TASK";
-    /// A model of the catalog (`nigh models`), or `auto`: the one that answers the task best
-    model: [String], "MODEL";
-    /// `strict`; `published`: cosine scores and loosely drawn negatives, as in the paper's figures; or `ncn`: links as NCN is
-    /// judged, 70/10/20 % of the edges and Hits@100
-    protocol: {Protocol = Protocol::Strict}, "PROTOCOL";
-    /// Features of the nodes: `given`, or `none`, which leaves them out so that only the structure counts
-    node_features: {NodeFeatures = NodeFeatures::Given}, "CHOICE";
-    /// Number K of propagation steps or layers: `auto` (by model; 2 for the paper's) or a number
-    hops: [usize], "K";
-    /// How rows are stored between hops (linear, gcn, sage): `float32`, or `float16`, which is faster on graphs larger than
-    /// the caches; its error is reported
-    hop_storage: {Storage = Storage::Single}, "STORAGE";
-    /// Width of hidden layers and of the representation: `auto` (by model; 32 for the paper's) or a number
-    width: [usize], "W";
-    /// Dropout probability: `auto` (by model; 0.6 for gat, 0.5 for the paper's others) or a number
-    dropout: [f32], "P";
-    /// Distribution of the stochastic matrix E: `gaussian`, `uniform`, `rademacher` or `sparse`
-    signal: {Signal = Signal::Gaussian}, "SIGNAL";
-    /// Width d of the stochastic matrix E; number of eigenvectors (eigen-gnn); width of the vectors (node2vec); `auto` (by
-    /// model; 32 for the paper's) or a number
-    signal_dim: [usize], "D";
-    /// Scale of E: `auto`, `inverse-sqrt` (d^-1/2) or `unit`
-    signal_scale: [SignalScale], "SCALE";
-    /// Whether E stays the same: `auto` (fixed for one graph, resampled for several), `fixed` or `resampled`; a resampled
-    /// model can embed graphs it has never seen
-    refresh: [Refresh], "REFRESH";
-    /// node2vec: nodes per walk
-    walk_length: {usize = Node2Vec::default().walk_length}, "N";
-    /// node2vec: walks started at every node
-    walks_per_node: {usize = Node2Vec::default().walks_per_node}, "N";
-    /// node2vec: context size, the largest distance on a walk between two nodes of a pair
-    walk_context: {usize = Node2Vec::default().context}, "N";
-    /// node2vec: return parameter p; the larger, the less a walk returns to the node before
-    walk_p: {f32 = Node2Vec::default().return_parameter}, "P";
-    /// node2vec: in-out parameter q; the larger, the closer a walk stays to its start
-    walk_q: {f32 = Node2Vec::default().in_out_parameter}, "Q";
-    /// node2vec: passes over the walks
-    walk_epochs: {usize = Node2Vec::default().epochs}, "N";
-    /// Score of a pair: `auto`, `cosine`, `inner-product` or `hadamard-mlp`
-    decoder: [Decoder], "DECODER";
-    /// The metric that chooses the epoch and is reported first: `auto`, `auc`, `ap`, `hits@K`, `mrr`, `accuracy`, `micro-f1` or
-    /// `macro-f1`; the usual ones are reported beside it
-    metric: [Metric], "METRIC";
-    /// Passes over the training data: `auto` (by model; 1000 for the paper's) or a number
-    epochs: [usize], "N";
-    /// Learning rate of Adam: `auto` (by model; 0.01 for the paper's) or a number
-    learning_rate: [f32], "LR";
-    /// Penalty on the weights: `auto` (by model; 0.0005 for the paper's) or a number
-    weight_decay: [f32], "WD";
-    /// `adam` (the penalty is part of the gradient), `adamw` (it shrinks the weights themselves) or `auto` (by model; adam for the
-    /// paper's)
-    optimizer: [Optimizer], "NAME";
-    /// Learning rate over the epochs: `step` (see `decay-at`), `cosine` (to zero at the last epoch), `constant` or `auto` (by model;
-    /// step for the paper's)
-    schedule: [Schedule], "SCHEDULE";
-    /// Epoch after which the learning rate is multiplied by `decay-factor`, 0 for never; `auto` (by model; 200 for the
-    /// paper's) or a number
-    decay_at: [usize], "N";
-    /// Factor of the learning rate after `decay-at`
-    decay_factor: {f32 = 0.1}, "X";
-    /// Clip the gradient to this norm, 0 for off
-    clip_norm: {f32 = 0.0}, "X";
-    /// Positive pairs per step, 0 for all at once; `auto` (by model; for the paper's 0, or 65536 for hadamard-mlp, whose memory
-    /// grows with them) or a number
-    batch_size: [usize], "N";
-    /// Positive training pairs of an epoch, drawn at random in each; 0 for all. Link prediction with smp-linear and its like then
-    /// draws all pairs beforehand and holds out 100000 edges at most for validation and for the test: graphs beyond memory
-    pairs_per_epoch: {usize = 0}, "N";
-    /// Epochs between two evaluations; the first and the last epoch are always evaluated; `auto` (by model; 5 for the
-    /// paper's) or a number
-    evaluate_every: [usize], "N";
-    /// Stop a run after this many epochs without a better validation metric, 0 for never; `auto` (300; 0 by protocol published and
-    /// with a cosine schedule, whose last epochs count most) or a number
-    patience: [usize], "N";
-    /// Number of runs, with random seeds SEED, SEED+1, ...
-    repeats: {usize = 5}, "N";
-    /// Random seed of the first run
-    seed: {u64 = 1}, "SEED";
-    /// Which split: `given` (that of the dataset, if it has one), `random`, drawn anew for every run, or a folder of `nigh split`
-    split: {SplitChoice = SplitChoice::Given}, "CHOICE";
-    /// Fraction of edges, pairs or labelled nodes held out for validation: `auto` (0.1) or a number
-    valid_fraction: [f32], "X";
-    /// Fraction of edges, pairs or labelled nodes held out for the test: `auto` (0.1, or 0.2 by protocol ncn) or a number
-    test_fraction: [f32], "X";
-    /// Edges that message passing sees in the test of link prediction: `training`, or `training-and-validation`
-    test_edges: {TestEdges = TestEdges::Training}, "EDGES";
-    /// Training nodes per class, 0 to split by fractions
-    train_per_class: [usize], "N";
-    /// Validation nodes per class
-    valid_per_class: [usize], "N";
-    /// Test nodes per class, 0 for all others
-    test_per_class: [usize], "N";
-    /// Negative pairs in training: `auto` (by protocol), `loose` or `exact`
-    train_negatives: [Negatives], "KIND";
-    /// Negative pairs in evaluation: `auto` (by protocol), `loose`, `exact`, `heart` (hard ones for each positive, by
-    /// resource allocation, PageRank and features) or `all` (every node in place of either end)
-    evaluation_negatives: [EvaluationNegatives], "KIND";
-    /// Negatives per positive in validation: `auto` (1, or 2 by protocol ncn; 500 for heart) or a number
-    valid_negative_ratio: [f32], "X";
-    /// Negatives per positive in the test: `auto` (1; 500 for heart) or a number
-    test_negative_ratio: [f32], "X";
-    /// Training pairs that message passing does not see while the model is asked about them, degrees included: `folds`, `batch`
-    /// (other folds in every epoch), `none`, or `auto` (by model; none for the paper's)
-    mask_training_pairs: [Masking], "KIND";
-    /// Negative pairs per positive pair in training: `auto` (by model; 1 for the paper's) or a number
-    negatives_per_positive: [usize], "N";
-    /// Walk proximities of smp-proximity: `exact`, `estimated` from a Gaussian E of width `signal-dim`, or `auto` (exact where
-    /// counting walks says that it is cheap)
-    proximities: [Proximities], "KIND";
-    /// Length of the longest walks of smp-proximity, from 2 to 10: `auto` (10 where they are few, otherwise 6) or a number
-    longest_walk: [usize], "N";
-    /// Whether smp-proximity learns a row of numbers for every node: `learnt` or `none`
-    node_table: {NodeTable = NodeTable::None}, "KIND";
-    /// Whether smp-proximity reconstructs the edges of a node from those of others: by `ridge` regression, `none`, or `auto` (ridge
-    /// in graphs without features of at most 10000 nodes with 50 edges per node)
-    reconstruction: [Reconstruction], "KIND";
-    /// Parts that smp-proximity does without: `none`, or names with commas of `walks`, `degrees`, `shared-neighbours`,
-    /// `reconstruction`, `similarities` (of features) and `representations` (what is learnt of both nodes)
-    without: {Without = Without::default()}, "PARTS";
-    /// Positive pairs of pairwise classification: `auto`, `all` or `sampled`
-    same_label_pairs: [SameLabelPairs], "CHOICE";
+    SettingGroup::Common => {
+        /// `link-prediction`, `node-classification`, `pairwise-node-classification` or `graph-reconstruction`
+        task: {Task = Task::LinkPrediction}, "TASK";
+        /// Model (`nigh models`), or `auto`: the best for the task
+        model: [String], "MODEL";
+        /// `given`, or `none` to hide node features from the model
+        node_features: {NodeFeatures = NodeFeatures::Given}, "CHOICE";
+        /// Number K of propagation steps or layers (`auto`: by model, 2 in the paper)
+        hops: [usize], "K";
+        /// Width of hidden layers and representations (`auto`: by model, 32 in the paper)
+        width: [usize], "W";
+        /// Metric that selects the epoch and is reported first: `auto` (by task), `auc`, `ap`, `hits@K`, `mrr`, `accuracy`, `micro-f1`
+        /// or `macro-f1`
+        metric: [Metric], "METRIC";
+        /// Passes over the training data (`auto`: by model, 1000 in the paper)
+        epochs: [usize], "N";
+        /// Learning rate (`auto`: by model, 0.01 in the paper)
+        learning_rate: [f32], "LR";
+        /// Number of runs, with random seeds SEED, SEED+1, ...
+        repeats: {usize = 5}, "N";
+        /// Random seed of the first run
+        seed: {u64 = 1}, "SEED";
+    }
+    SettingGroup::Evaluation => {
+        /// Evaluation protocol: `strict`; `published`, the paper's (cosine scores, negatives that may be edges); or `ncn`, the
+        /// one of NCN (70/10/20 % of the edges, Hits@100)
+        protocol: {Protocol = Protocol::Strict}, "PROTOCOL";
+        /// Split: `given` (the dataset's own, if it has one), `random` (resampled for every run), or a folder written by `nigh split`
+        split: {SplitChoice = SplitChoice::Given}, "CHOICE";
+        /// Fraction of edges, pairs or labelled nodes held out for validation (`auto`: 0.1)
+        valid_fraction: [f32], "X";
+        /// Fraction of edges, pairs or labelled nodes held out for the test (`auto`: 0.1, or 0.2 by protocol ncn)
+        test_fraction: [f32], "X";
+        /// Training nodes per class, 0 to split by fractions (`auto`: the paper's number for its datasets, otherwise 0)
+        train_per_class: [usize], "N";
+        /// Validation nodes per class (`auto`: the paper's number for its datasets, otherwise as many as for training)
+        valid_per_class: [usize], "N";
+        /// Test nodes per class, 0 for all other nodes (`auto`: the paper's number for its datasets, otherwise 0)
+        test_per_class: [usize], "N";
+        /// Edges that message passing uses in the test of link prediction: `training`, or `training-and-validation`
+        test_edges: {TestEdges = TestEdges::Training}, "EDGES";
+        /// Negative pairs in evaluation: `auto` (by protocol), `loose` (not listed as an edge in this order), `exact` (no edge in
+        /// either direction), `heart` (hard negatives for each positive, by resource allocation, PageRank and features) or `all`
+        /// (every node in place of either end)
+        evaluation_negatives: [EvaluationNegatives], "KIND";
+        /// Negatives per positive in validation (`auto`: 1, 2 by protocol ncn, 500 for heart)
+        valid_negative_ratio: [f32], "X";
+        /// Negatives per positive in the test (`auto`: 1, 500 for heart)
+        test_negative_ratio: [f32], "X";
+    }
+    SettingGroup::Optimisation => {
+        /// Optimiser: `adam` (adds weight decay to the gradient), `adamw` (shrinks the weights themselves) or `auto` (by model, adam
+        /// in the paper)
+        optimizer: [Optimizer], "NAME";
+        /// Weight decay (`auto`: by model, 0.0005 in the paper)
+        weight_decay: [f32], "WD";
+        /// Dropout probability (`auto`: by model; in the paper 0.6 for gat, 0.5 for other models)
+        dropout: [f32], "P";
+        /// Learning rate schedule: `step` (see `decay-at`), `cosine` (to zero at the last epoch), `constant` or `auto` (by model, step
+        /// in the paper)
+        schedule: [Schedule], "SCHEDULE";
+        /// Epoch after which the learning rate is multiplied by `decay-factor`, 0 for never (`auto`: by model, 200 in the paper)
+        decay_at: [usize], "N";
+        /// Factor of the learning rate after `decay-at`
+        decay_factor: {f32 = 0.1}, "X";
+        /// Clip the gradient to this norm, 0 for off
+        clip_norm: {f32 = 0.0}, "X";
+        /// Epochs between two evaluations; the first and the last epoch are always evaluated (`auto`: by model, 5 in the paper)
+        evaluate_every: [usize], "N";
+        /// Stop a run after this many epochs without a better validation metric, 0 for never (`auto`: 300, or 0 with protocol
+        /// published or a cosine schedule)
+        patience: [usize], "N";
+    }
+    SettingGroup::Pairs => {
+        /// Score of a pair of nodes: `auto` (by model), `cosine`, `inner-product` or `hadamard-mlp`
+        decoder: [Decoder], "DECODER";
+        /// Positive pairs per step, 0 for all (`auto`: by model; in the paper 0, or 65536 for hadamard-mlp, which needs memory for
+        /// every pair)
+        batch_size: [usize], "N";
+        /// Positive pairs per epoch, sampled at random, 0 for all. Required to train on graphs larger than memory, with models that
+        /// propagate before they learn, such as smp-linear
+        pairs_per_epoch: {usize = 0}, "N";
+        /// Negative pairs in training: `auto` (by protocol), `loose` (any pair) or `exact` (no training edge in either direction)
+        train_negatives: [Negatives], "KIND";
+        /// Negative pairs per positive pair in training (`auto`: by model, 1 in the paper)
+        negatives_per_positive: [usize], "N";
+        /// Hide training pairs from message passing and degrees while they are training targets: in fixed `folds`, by `batch` (new
+        /// folds in every epoch), `none`, or `auto` (by model, none in the paper)
+        mask_training_pairs: [Masking], "KIND";
+        /// Positive pairs of pairwise node classification: `all` pairs of nodes with the same label, `sampled` (as many as there are
+        /// edges), or `auto` (all in small graphs)
+        same_label_pairs: [SameLabelPairs], "CHOICE";
+    }
+    SettingGroup::Signal => {
+        /// Distribution of the stochastic matrix E: `gaussian`, `uniform`, `rademacher` or `sparse`
+        signal: {Signal = Signal::Gaussian}, "SIGNAL";
+        /// Number of columns d of the stochastic matrix E, of eigenvectors for eigen-gnn, of vector components for node2vec (`auto`: by
+        /// model, 32 in the paper)
+        signal_dim: [usize], "D";
+        /// Scale of E: `inverse-sqrt` (d^-1/2), `unit`, or `auto` (the paper's for its datasets, otherwise inverse-sqrt)
+        signal_scale: [SignalScale], "SCALE";
+        /// Whether E is `fixed` or `resampled` during training, or `auto` (fixed for one graph, resampled for several); a model with a
+        /// resampled E can embed graphs that it has not seen
+        refresh: [Refresh], "REFRESH";
+        /// Storage of rows between hops (linear, gcn and sage layers): `float32`, or `float16`, which is faster on graphs larger than
+        /// the CPU caches; its error is reported
+        hop_storage: {Storage = Storage::Single}, "STORAGE";
+    }
+    SettingGroup::Model("smp-proximity") => {
+        /// Walk proximities: `exact`, `estimated` (from a Gaussian E with `signal-dim` columns), or `auto` (exact where counting walks
+        /// is cheap)
+        proximities: [Proximities], "KIND";
+        /// Length of the longest walks, from 2 to 10 (`auto`: 10 in graphs with few walks, otherwise 6)
+        longest_walk: [usize], "N";
+        /// Table with a learnt row for every node: `learnt` or `none`
+        node_table: {NodeTable = NodeTable::None}, "KIND";
+        /// Reconstruction of the edges of each node from those of the other nodes: by `ridge` regression, `none`, or `auto` (ridge
+        /// in graphs without features that have at most 10000 nodes and at least 50 edges per node)
+        reconstruction: [Reconstruction], "KIND";
+        /// Parts to leave out: `none`, or a comma-separated list of `walks`, `degrees`, `shared-neighbours`, `reconstruction`,
+        /// `similarities` (of features) and `representations` (of both nodes)
+        without: {Without = Without::default()}, "PARTS";
+    }
+    SettingGroup::Model("node2vec") => {
+        /// Nodes per random walk
+        walk_length: {usize = Node2Vec::default().walk_length}, "N";
+        /// Random walks started at every node
+        walks_per_node: {usize = Node2Vec::default().walks_per_node}, "N";
+        /// Context size: the largest distance on a walk between the two nodes of a pair
+        walk_context: {usize = Node2Vec::default().context}, "N";
+        /// Return parameter p; a larger p makes walks return less often to the previous node
+        walk_p: {f32 = Node2Vec::default().return_parameter}, "P";
+        /// In-out parameter q; a larger q keeps walks closer to their start
+        walk_q: {f32 = Node2Vec::default().in_out_parameter}, "Q";
+        /// Passes over the random walks
+        walk_epochs: {usize = Node2Vec::default().epochs}, "N";
+    }
 }
 
 /// What the parser says, without the names of its types.
@@ -239,7 +253,7 @@ impl Config {
 
     /// Every setting, as users type it.
     pub fn names() -> Vec<String> {
-        SETTINGS.iter().map(|setting| setting.name.clone()).collect()
+        Setting::all().iter().map(|setting| setting.name.clone()).collect()
     }
 
     /// Each value on its own, and whether the catalog has the model; what depends on several is checked in `resolve`.
@@ -342,6 +356,7 @@ impl Config {
 mod tests {
     use super::*;
     use crate::dataset::Dataset;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_configuration_survives_its_file() {
@@ -361,18 +376,34 @@ mod tests {
 
     #[test]
     fn every_setting_reads_its_own_default_and_lists_its_choices() {
-        assert_eq!(SETTINGS.len(), toml::Table::try_from(Config::default()).unwrap().len());
-        for setting in SETTINGS.iter() {
+        assert_eq!(Setting::all().len(), toml::Table::try_from(Config::default()).unwrap().len());
+        for setting in Setting::all().iter() {
             let table = toml::Table::from_iter([(setting.name.clone(), setting.parse(&setting.default).unwrap())]);
             assert_eq!(Config::from_table(table).unwrap(), Config::default(), "{}", setting.name);
             assert!(setting.choices.iter().all(|choice| setting.parse(choice).is_ok()), "{}", setting.name);
             assert!(!setting.help.is_empty() && !setting.help.contains('`'), "{}", setting.name);
         }
         let problem = |name: &str, text: &str| {
-            SETTINGS.iter().find(|setting| setting.name == name).unwrap().parse(text).unwrap_err()
+            Setting::all().iter().find(|setting| setting.name == name).unwrap().parse(text).unwrap_err()
         };
         assert_eq!(problem("dropout", "much"), "expected `auto` or a number");
         assert!(problem("signal", "gausian").contains("did you mean `gaussian`"));
+    }
+
+    #[test]
+    fn settings_are_declared_group_by_group_with_about_ten_common_ones_first() {
+        let groups = Setting::all().chunk_by(|one, next| one.group == next.group);
+        let headings: Vec<&str> = groups.map(|group| group[0].group.heading()).collect();
+        let distinct: BTreeSet<&&str> = headings.iter().collect();
+        assert_eq!(distinct.len(), headings.len(), "a group is declared in one block: {headings:?}");
+        assert_eq!(headings[0], "Common settings");
+        let common = Setting::all().iter().filter(|setting| setting.group == SettingGroup::Common).count();
+        assert!((8..=12).contains(&common), "{common}");
+        for setting in Setting::all().iter() {
+            if let SettingGroup::Model(name) = setting.group {
+                assert!(catalog::find(name).is_ok(), "{}: no model is called {name}", setting.name);
+            }
+        }
     }
 
     #[test]

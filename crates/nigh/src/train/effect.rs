@@ -1,9 +1,10 @@
 //! Settings that a user sets and that change nothing, for the model or for the task. What a model uses is read off its architecture and its
 //! weights.
 
-use super::config::{Config, Resolved, SETTINGS};
+use super::config::{Config, Resolved};
 use super::resolve::FitSettings;
 use super::schedule::Schedule;
+use super::setting::Setting;
 use crate::dataset::{Dataset, FixedSplit};
 use crate::error::Result;
 use crate::model::{Answer, Architecture, Decoder, Dimensions, Model, PairSource, Scoring, Shape};
@@ -50,7 +51,8 @@ impl Config {
 
 /// Other values of a setting.
 fn alternatives(name: &str, value: &Value) -> Vec<Value> {
-    let choices = SETTINGS.iter().find(|setting| setting.name == name).map_or(&[][..], |setting| &setting.choices);
+    let choices =
+        Setting::all().iter().find(|setting| setting.name == name).map_or(&[][..], |setting| &setting.choices);
     match value {
         Value::Integer(number) => [number + 1, number / 2, 2 * number].map(Value::Integer).to_vec(),
         Value::Float(number) => [number / 2.0 + 0.05, number / 4.0 + 0.1].map(Value::Float).to_vec(),
@@ -183,6 +185,7 @@ mod tests {
     use crate::model::catalog::MODELS;
     use crate::train::NodeFeatures;
     use crate::train::Reporting;
+    use crate::train::SettingGroup;
     use crate::training::Training;
     use std::collections::BTreeSet;
 
@@ -203,7 +206,7 @@ mod tests {
     #[test]
     fn every_setting_counts_for_some_model_and_task() {
         let dataset = Dataset::built_in("communities").unwrap();
-        let mut idle: BTreeSet<&str> = SETTINGS.iter().map(|setting| setting.name.as_str()).collect();
+        let mut idle: BTreeSet<&str> = Setting::all().iter().map(|setting| setting.name.as_str()).collect();
         // Communities have neither features nor a split of their own.
         ALWAYS.iter().chain(&["node-features", "split"]).for_each(|name| assert!(idle.remove(name)));
         for model in MODELS {
@@ -217,6 +220,28 @@ mod tests {
             }
         }
         assert!(idle.is_empty(), "{idle:?}");
+    }
+
+    #[test]
+    fn the_settings_of_a_model_have_no_effect_on_other_models() {
+        let dataset = Dataset::built_in("communities").unwrap();
+        for other in MODELS {
+            let config = Config { model: other.name.into(), ..Config::default() };
+            let resolved = config.resolve(&dataset).unwrap();
+            for setting in Setting::all().iter().filter(|setting| !ALWAYS.contains(&setting.name.as_str())) {
+                if let SettingGroup::Model(owner) = setting.group
+                    && owner != other.name
+                {
+                    let name = &setting.name;
+                    let config = with(other.name, Task::LinkPrediction, name, other_value(name, &resolved));
+                    assert!(
+                        config.without_effect(&dataset).unwrap().contains(name),
+                        "{name} counts for {}",
+                        other.name
+                    );
+                }
+            }
+        }
     }
 
     #[test]
@@ -241,7 +266,8 @@ mod tests {
             let config = Config { model: model.into(), task, ..Config::default() };
             let resolved = config.clone().resolve(&dataset).unwrap();
             let expected = result(config);
-            for name in SETTINGS.iter().map(|setting| setting.name.as_str()).filter(|name| !ALWAYS.contains(name)) {
+            for name in Setting::all().iter().map(|setting| setting.name.as_str()).filter(|name| !ALWAYS.contains(name))
+            {
                 let changed = with(model, task, name, other_value(name, &resolved));
                 if !short(changed.clone())
                     .without_effect(&dataset)

@@ -28,14 +28,14 @@ pub use adam::Optimizer;
 pub use baseline::Baseline;
 pub use baseline::constant_answer;
 pub use checkpoint::Checkpoint;
-pub use config::{Config, NodeFeatures, Protocol, Resolved, SETTINGS};
+pub use config::{Config, NodeFeatures, Protocol, Resolved};
 pub use observer::{Observer, Progress, Silent, Stage};
 pub use resolve::ChosenModel;
 #[cfg(test)]
 pub(crate) use resolve::FitSettings;
 pub(crate) use sampled::{AskedNodes, HeldOut};
 pub use schedule::Schedule;
-pub use setting::Setting;
+pub use setting::{Setting, SettingGroup};
 
 pub use crate::statistics::mean_and_std;
 

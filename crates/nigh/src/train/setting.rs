@@ -27,11 +27,51 @@ pub struct Setting {
     pub default: String,
     /// The words that it may be, where these are a closed set.
     pub choices: Vec<&'static str>,
+    /// What it belongs to.
+    pub group: SettingGroup,
     parse: fn(&str) -> Result<toml::Value, String>,
+}
+
+/// What a setting belongs to. Help texts and the documentation list settings by group, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingGroup {
+    /// What most users set.
+    Common,
+    /// How data are split and models are judged.
+    Evaluation,
+    /// How weights are learnt.
+    Optimisation,
+    /// Training on pairs of nodes.
+    Pairs,
+    /// The stochastic matrix `E` and its propagation.
+    Signal,
+    /// The model of the catalog that alone uses the setting.
+    Model(&'static str),
+}
+
+impl SettingGroup {
+    /// The line above the settings of the group; for those of a model, its name.
+    ///
+    /// ```
+    /// use nigh::train::SettingGroup;
+    /// assert_eq!(SettingGroup::Common.heading(), "Common settings");
+    /// assert_eq!(SettingGroup::Model("node2vec").heading(), "node2vec");
+    /// ```
+    pub fn heading(self) -> &'static str {
+        match self {
+            SettingGroup::Common => "Common settings",
+            SettingGroup::Evaluation => "Splits and evaluation",
+            SettingGroup::Optimisation => "Optimisation",
+            SettingGroup::Pairs => "Pairs of nodes",
+            SettingGroup::Signal => "Signal and propagation",
+            SettingGroup::Model(name) => name,
+        }
+    }
 }
 
 impl Setting {
     pub(super) fn new<T: SettingValue>(
+        group: SettingGroup,
         field: &str,
         value_name: &'static str,
         docs: &[&str],
@@ -45,6 +85,7 @@ impl Setting {
             help: help.join(" ").replace('`', ""),
             default: default.to_string(),
             choices: T::choices(),
+            group,
             parse,
         }
     }
@@ -52,7 +93,8 @@ impl Setting {
     /// The value that `text` means, or what would be right.
     ///
     /// ```
-    /// let repeats = nigh::train::SETTINGS.iter().find(|setting| setting.name == "repeats").unwrap();
+    /// use nigh::train::Setting;
+    /// let repeats = Setting::all().iter().find(|setting| setting.name == "repeats").unwrap();
     /// assert_eq!(repeats.parse("3").unwrap().as_integer(), Some(3));
     /// assert_eq!(repeats.parse("three").unwrap_err(), "expected a whole number from 0 to 2^53");
     /// ```
@@ -198,43 +240,43 @@ named_settings!(
     SameLabelPairs
 );
 
-/// Declares every setting once: `name: {Type = default}` where there is one default, `name: [Type]` where `auto` is it. The
-/// documentation of a setting is its help text.
+/// Declares every setting once: in the block of its group, as `name: {Type = default}` where there is one default, and as `name: [Type]` where
+/// `auto` is it. The documentation of a setting is its help text.
 macro_rules! settings {
-    ($(
+    ($($group:expr => {$(
         $(#[doc = $help:literal])+
         $field:ident: $({$Fixed:ty = $default:expr})? $([$Open:ty])?, $value_name:literal;
-    )+) => {
+    )+})+) => {
         /// What is trained, how, and how it is judged; what is left `auto` follows from the data ([`Config::resolve`]). The
         /// names are those of the program's options.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
         pub struct Config {
-            $($(#[doc = $help])+ #[serde(serialize_with = "setting::write")] pub $field: $($Fixed)? $(Auto<$Open>)?,)+
+            $($($(#[doc = $help])+ #[serde(serialize_with = "setting::write")] pub $field: $($Fixed)? $(Auto<$Open>)?,)+)+
         }
 
         /// A configuration in which every choice is made: what training uses and what a model folder holds.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub struct Resolved {
-            $($(#[doc = $help])+ #[serde(serialize_with = "setting::write")] pub $field: $($Fixed)? $($Open)?,)+
+            $($($(#[doc = $help])+ #[serde(serialize_with = "setting::write")] pub $field: $($Fixed)? $($Open)?,)+)+
         }
 
         /// The choices that a configuration may leave open, all made.
         pub(super) struct Choices {
-            $($(pub(super) $field: $Open,)?)+
+            $($($(pub(super) $field: $Open,)?)+)+
         }
 
         impl Default for Config {
             /// Every choice open that may be; for the paper's models this is its appendix.
             fn default() -> Config {
-                Config { $($field: $($default)? $(Auto::<$Open>::Auto)?,)+ }
+                Config { $($($field: $($default)? $(Auto::<$Open>::Auto)?,)+)+ }
             }
         }
 
         impl Config {
             pub(super) fn with(self, choices: Choices) -> Resolved {
-                Resolved { $($field: $(settings!(@fixed self.$field, $Fixed))? $(settings!(@open choices.$field, $Open))?,)+ }
+                Resolved { $($($field: $(settings!(@fixed self.$field, $Fixed))? $(settings!(@open choices.$field, $Open))?,)+)+ }
             }
         }
 
@@ -244,7 +286,7 @@ macro_rules! settings {
             /// The configuration as it is, if no choice is open.
             fn try_from(config: Config) -> Result<Resolved> {
                 config.check_values()?;
-                let choices = Choices { $($($field: settings!(@made config, $field, $Open),)?)+ };
+                let choices = Choices { $($($($field: settings!(@made config, $field, $Open),)?)+)+ };
                 Ok(config.with(choices))
             }
         }
@@ -252,22 +294,28 @@ macro_rules! settings {
         impl From<Resolved> for Config {
             fn from(resolved: Resolved) -> Config {
                 Config {
-                    $($field: $(settings!(@fixed resolved.$field, $Fixed))? $(Auto::<$Open>::Is(resolved.$field))?,)+
+                    $($($field: $(settings!(@fixed resolved.$field, $Fixed))? $(Auto::<$Open>::Is(resolved.$field))?,)+)+
                 }
             }
         }
 
-        /// Every setting, in the order in which help texts list them.
-        pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
-            let defaults = Config::default();
-            vec![$(Setting::new(
-                stringify!($field),
-                $value_name,
-                &[$($help),+],
-                &defaults.$field,
-                setting::parse::<$($Fixed)? $(Auto<$Open>)?>,
-            )),+]
-        });
+        impl Setting {
+            /// Every setting, group by group, in the order in which help texts list them.
+            pub fn all() -> &'static [Setting] {
+                static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+                    let defaults = Config::default();
+                    vec![$($(Setting::new(
+                        $group,
+                        stringify!($field),
+                        $value_name,
+                        &[$($help),+],
+                        &defaults.$field,
+                        setting::parse::<$($Fixed)? $(Auto<$Open>)?>,
+                    ),)+)+]
+                });
+                &ALL
+            }
+        }
     };
     (@fixed $value:expr, $Fixed:ty) => { $value };
     (@open $value:expr, $Open:ty) => { $value };
