@@ -4,7 +4,7 @@ use super::input::Data;
 use super::whole_number;
 use crate::settings::{Settings, is_setting};
 use crate::suggestions::{self, Suggested};
-use clap::Args;
+use clap::{Arg, Args};
 use nigh::Memory;
 use std::path::PathBuf;
 
@@ -26,8 +26,13 @@ pub struct Train {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
+<<<<<<< HEAD
     /// Memory limit, such as 8GiB. Models that propagate before they learn keep to it by working in panels of columns and on disk:
     /// smp-proximity, and smp-linear with --pairs-per-epoch. Other trainings that would exceed it are refused [default: the free memory]
+=======
+    /// Memory limit, such as 8GiB. Models that propagate before they learn, such as smp-linear, keep to it with --pairs-per-epoch by
+    /// working on disk; other trainings that would exceed it are refused [default: the free memory]
+>>>>>>> w-h
     #[arg(long, hide_short_help = true, value_name = "SIZE")]
     pub memory: Option<Memory>,
 
@@ -46,16 +51,23 @@ pub(super) const TRAIN_EXAMPLES: &str = "Examples:
   nigh train communities --task link-prediction --model smp-linear
   nigh train edges.csv --labels labels.csv --task node-classification --out model
   nigh train edges.csv --config settings.toml --out model --resume
+<<<<<<< HEAD
   nigh train graph.nigh --memory 8GiB
+=======
+  nigh train graph.nigh --model smp-linear --pairs-per-epoch 20480 --batch-size 2048 --memory 8GiB
+>>>>>>> w-h
 
 All options and settings: `nigh train --help-all`. The settings of a model: `nigh models MODEL`.";
 
-/// Of several models, which the command names, on the same splits.
 #[derive(Debug, Args)]
+<<<<<<< HEAD
 #[command(mut_args(|arg| match is_setting(&arg) {
     true => { let hides = !SPLIT_SETTINGS.contains(&arg.get_id().as_str()); arg.hide(hides).hide_short_help(false) }
     false => arg,
 }))]
+=======
+#[command(mut_args(with_split_settings))]
+>>>>>>> w-h
 pub struct Split {
     /// Write the split to this folder, which must not exist
     #[arg(long, value_name = "DIR")]
@@ -93,11 +105,28 @@ const SPLIT_SETTINGS: [&str; 13] = [
     "test-edges",
 ];
 
+<<<<<<< HEAD
 pub(super) const SPLIT_NOTES: &str = "\
 Files of links: train-edges.csv, the edges that message passing uses; valid-positives.csv and
 test-positives.csv, the held-out edges; valid-negatives.csv and test-negatives.csv, negative pairs.
 Files of classes: train-nodes.csv, valid-nodes.csv, test-nodes.csv. split.toml records the origin.
 
+=======
+/// Shows these settings in every help, and hides all others.
+fn with_split_settings(option: Arg) -> Arg {
+    if !is_setting(&option) {
+        return option;
+    }
+    let counts = SPLIT_SETTINGS.contains(&option.get_id().as_str());
+    option.hide(!counts).hide_short_help(!counts)
+}
+
+pub(super) const SPLIT_NOTES: &str = "\
+Files of links: train-edges.csv, the edges that message passing uses; valid-positives.csv and
+test-positives.csv, the held-out edges; valid-negatives.csv and test-negatives.csv, negative pairs.
+Files of classes: train-nodes.csv, valid-nodes.csv, test-nodes.csv. split.toml records the origin.
+
+>>>>>>> w-h
 `--split DIR` of train, compare, diagnose, tune and evaluate reads the folder, or your own folder
 with the same files. Without files of negatives, negatives are sampled; without train-edges.csv, all
 edges of the graph are training edges. Training on a split with its seed gives the same results as
@@ -108,6 +137,7 @@ Examples:
   nigh split edges.csv --labels labels.csv --task node-classification --out split
   nigh train edges.csv --split split --seed 7 --repeats 1";
 
+/// Trainings of several models, which the command names, on the same splits.
 #[derive(Debug, Args)]
 #[command(mut_arg("model", |model| model.hide(true)))]
 pub struct Trainings {
