@@ -42,11 +42,7 @@ pub struct CommandLine {
 /// `--help` fits on a screen everywhere. Commands that have more to show have `--help-all` as well.
 fn help() -> Arg {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).global(true);
-<<<<<<< HEAD
-    help.display_order(LAST - 1).help("Print help")
-=======
     help.help_heading(None).display_order(LAST - 1).help("Print help")
->>>>>>> w-h
 }
 
 /// The display order of an option that is listed after all others.

@@ -26,13 +26,8 @@ pub struct Train {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-<<<<<<< HEAD
     /// Memory limit, such as 8GiB. Models that propagate before they learn keep to it by working in panels of columns and on disk:
     /// smp-proximity, and smp-linear with --pairs-per-epoch. Other trainings that would exceed it are refused [default: the free memory]
-=======
-    /// Memory limit, such as 8GiB. Models that propagate before they learn, such as smp-linear, keep to it with --pairs-per-epoch by
-    /// working on disk; other trainings that would exceed it are refused [default: the free memory]
->>>>>>> w-h
     #[arg(long, hide_short_help = true, value_name = "SIZE")]
     pub memory: Option<Memory>,
 
@@ -51,23 +46,12 @@ pub(super) const TRAIN_EXAMPLES: &str = "Examples:
   nigh train communities --task link-prediction --model smp-linear
   nigh train edges.csv --labels labels.csv --task node-classification --out model
   nigh train edges.csv --config settings.toml --out model --resume
-<<<<<<< HEAD
   nigh train graph.nigh --memory 8GiB
-=======
-  nigh train graph.nigh --model smp-linear --pairs-per-epoch 20480 --batch-size 2048 --memory 8GiB
->>>>>>> w-h
 
 All options and settings: `nigh train --help-all`. The settings of a model: `nigh models MODEL`.";
 
 #[derive(Debug, Args)]
-<<<<<<< HEAD
-#[command(mut_args(|arg| match is_setting(&arg) {
-    true => { let hides = !SPLIT_SETTINGS.contains(&arg.get_id().as_str()); arg.hide(hides).hide_short_help(false) }
-    false => arg,
-}))]
-=======
 #[command(mut_args(with_split_settings))]
->>>>>>> w-h
 pub struct Split {
     /// Write the split to this folder, which must not exist
     #[arg(long, value_name = "DIR")]
@@ -105,13 +89,6 @@ const SPLIT_SETTINGS: [&str; 13] = [
     "test-edges",
 ];
 
-<<<<<<< HEAD
-pub(super) const SPLIT_NOTES: &str = "\
-Files of links: train-edges.csv, the edges that message passing uses; valid-positives.csv and
-test-positives.csv, the held-out edges; valid-negatives.csv and test-negatives.csv, negative pairs.
-Files of classes: train-nodes.csv, valid-nodes.csv, test-nodes.csv. split.toml records the origin.
-
-=======
 /// Shows these settings in every help, and hides all others.
 fn with_split_settings(option: Arg) -> Arg {
     if !is_setting(&option) {
@@ -126,7 +103,6 @@ Files of links: train-edges.csv, the edges that message passing uses; valid-posi
 test-positives.csv, the held-out edges; valid-negatives.csv and test-negatives.csv, negative pairs.
 Files of classes: train-nodes.csv, valid-nodes.csv, test-nodes.csv. split.toml records the origin.
 
->>>>>>> w-h
 `--split DIR` of train, compare, diagnose, tune and evaluate reads the folder, or your own folder
 with the same files. Without files of negatives, negatives are sampled; without train-edges.csv, all
 edges of the graph are training edges. Training on a split with its seed gives the same results as
