@@ -30,6 +30,9 @@ pub(crate) struct PairWorkload {
     pub represented: [usize; 2],
 }
 
+/// Nodes whose vectors are held at a time.
+const VECTORS: usize = 1 << 16;
+
 impl Workload {
     /// How a training on compared pairs is done within this memory, or the least that would be enough.
     pub(crate) fn pair_training(
@@ -97,9 +100,11 @@ impl Workload {
             part("propagated features", 4 * n * blocks * (kept_folds + views - folds)),
             part("representations", 4 * n * columns),
         ]);
+        // Blocks of columns as they are gathered, at length one, and side by side.
+        let vectors = fixed(vec![part(PANELS, 8 * n * width), part("vectors", 4 * 960 * ends(evaluated).min(VECTORS))]);
         let [of_fold, of_evaluation] = comparing;
-        let stages = [drawing, of_fold, of_evaluation, learning];
-        let most = stages.into_iter().max_by_key(|parts| total(parts)).expect("four stages");
+        let stages = [drawing, of_fold, of_evaluation, learning, vectors];
+        let most = stages.into_iter().max_by_key(|parts| total(parts)).expect("five stages");
         let kept =
             [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", LEARNING_BUFFERS)];
         let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();

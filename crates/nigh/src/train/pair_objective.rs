@@ -11,6 +11,7 @@ use crate::model::decoder::PairDecoder;
 use crate::model::{Model, Recording};
 use crate::ops::pairs::{Scale, scores as pair_scores};
 use crate::seeds::{Purpose, Seeds};
+use crate::source::hop_products::PairEnds;
 use crate::task::{EvaluationPairs, PairParts, Part, Ranking, TrainingPairs, mask};
 use std::collections::HashMap;
 
@@ -149,45 +150,59 @@ fn batch_size(fit: &FitSettings, train: &[Part<TrainingPairs>]) -> usize {
 /// Pairs on which cosines and scores are compared.
 const MAX_COMPARED_PAIRS: usize = 20_000;
 
+/// Nodes whose vectors are held to measure cosines: as many as these pairs need, of a question that names more.
+const MAX_VECTORS: usize = 1 << 16;
+
 /// As many positives as negatives.
-fn some_pairs(question: &EvaluationPairs) -> Vec<[u32; 2]> {
+fn some_pairs(question: &EvaluationPairs) -> [Vec<[u32; 2]>; 2] {
     let count = question.positive.len().min(MAX_COMPARED_PAIRS / 2);
-    let negative = &question.negative[..count.min(question.negative.len())];
-    [&question.positive[..count], negative].concat()
+    [&question.positive, &question.negative].map(|pairs| pairs[..count.min(pairs.len())].to_vec())
 }
 
-/// The vectors of the nodes that a part asks about.
+/// The vectors of the nodes that a part asks about, and what is measured by them.
 struct AskedVectors {
+    question: EvaluationPairs,
     rows: Matrix,
-    /// The row of each node, if not all have one.
-    places: Option<Vec<u32>>,
+    /// The nodes that have a row, if not all have one.
+    nodes: Option<Vec<u32>>,
 }
 
 impl AskedVectors {
     fn new(model: &Model, part: &Part<EvaluationPairs>, h: Matrix) -> AskedVectors {
+        let question = part.question.clone();
         if !model.architecture().knows_pairs() {
-            return AskedVectors { rows: h, places: None };
+            return AskedVectors { question, rows: h, nodes: None };
         }
-        let question = &part.question;
-        let mut nodes: Vec<u32> =
-            [&question.positive, &question.negative].into_iter().flatten().flatten().copied().collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        let mut places = vec![0; part.view.graph().num_nodes()];
-        nodes.iter().zip(0..).for_each(|(&node, place)| places[node as usize] = place);
-        AskedVectors { rows: model.vectors_of(&part.view, &h, &nodes), places: Some(places) }
+        let ends =
+            |question: &EvaluationPairs| PairEnds::of(&[&question.positive[..], &question.negative].concat()).nodes;
+        let nodes = ends(&question);
+        let (question, nodes) = match nodes.len() > MAX_VECTORS {
+            false => (question, nodes),
+            true => {
+                let [positive, negative] = some_pairs(&question);
+                let question = EvaluationPairs::pooled(positive, negative);
+                let nodes = ends(&question);
+                (question, nodes)
+            }
+        };
+        AskedVectors { rows: model.vectors_of(&part.view, &h, &nodes), question, nodes: Some(nodes) }
     }
 
     fn cosines(&self, pairs: &[[u32; 2]]) -> Vec<f32> {
         let mut cosines = Vec::new();
-        match &self.places {
+        match &self.nodes {
             None => pair_scores(&self.rows, pairs, Scale::Unit, &mut cosines),
-            Some(places) => {
-                let pairs: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(|node| places[node as usize])).collect();
+            Some(nodes) => {
+                let place = |node: u32| nodes.binary_search(&node).expect("an end of an asked pair") as u32;
+                let pairs: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(place)).collect();
                 pair_scores(&self.rows, &pairs, Scale::Unit, &mut cosines);
             }
         }
         cosines
+    }
+
+    fn auc(&self) -> Result<f64> {
+        self.question.measure(PairMetric::Auc, |pairs| Ok(self.cosines(pairs)))
     }
 }
 
@@ -205,8 +220,7 @@ fn vectors_auc(
     }
     let of_part = |part: &Part<EvaluationPairs>| {
         let vectors = first.take();
-        let vectors = vectors.unwrap_or_else(|| AskedVectors::new(model, part, model.represent(&part.view, draw)));
-        part.question.measure(PairMetric::Auc, |pairs| Ok(vectors.cosines(pairs)))
+        vectors.unwrap_or_else(|| AskedVectors::new(model, part, model.represent(&part.view, draw))).auc()
     };
     let figures = parts.iter().map(of_part).collect::<Result<Vec<f64>>>()?;
     Ok((!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64))
@@ -267,7 +281,7 @@ impl Objective for PairObjective {
         }
         let mut decoder = decoder_of(model)?;
         let mut answers = |model: &Model, part: &Part<EvaluationPairs>| {
-            let pairs = some_pairs(&part.question);
+            let pairs = some_pairs(&part.question).concat();
             let h = model.represent(&part.view, draw);
             let scores = decoder.scores(model, &part.view, &h, &pairs).to_vec();
             (pairs, h, scores)
