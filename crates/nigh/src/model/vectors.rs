@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::linalg::{Matrix, dot, for_row_blocks, normalize_rows};
 use crate::panels::{PanelFile, rows_at_a_time};
 use crate::seeds::Purpose;
-use crate::source::hop_products::{PairEnds, for_levels, rows_at_hops};
+use crate::source::hop_products::{for_levels, rows_at_hops};
 use crate::tape::WeightAccess;
 use std::ops::Range;
 use std::path::Path;
@@ -127,16 +127,24 @@ impl Model {
         Ok(())
     }
 
+    /// All blocks of some nodes, from which weights are fitted and vectors are made.
+    pub(crate) fn vector_blocks(&self, view: &View, h: &Matrix, mut nodes: Vec<u32>) -> VectorBlocks {
+        nodes.sort_unstable();
+        nodes.dedup();
+        let mut blocks = Vec::new();
+        self.for_blocks(view, h, &nodes, |_| true, |at, block| blocks.push((at, block)));
+        VectorBlocks { nodes, blocks }
+    }
+
     /// Fits the weights of blocks to the scores of pairs.
-    pub(crate) fn learn_vectors(&mut self, view: &View, h: &Matrix, pairs: &[[u32; 2]], scores: &[f32]) {
-        let ends = PairEnds::of(pairs);
+    pub(crate) fn learn_vectors(&mut self, blocks: &VectorBlocks, pairs: &[[u32; 2]], scores: &[f32]) {
         let mut rows = vec![vec![0.0; COUNT]; pairs.len()];
-        let take = |at: usize, block: Matrix| {
-            for (row, &[i, j]) in rows.iter_mut().zip(&ends.pairs) {
-                row[at] = f64::from(dot(block.row(i as usize), block.row(j as usize)));
+        for (at, block) in &blocks.blocks {
+            for (row, pair) in rows.iter_mut().zip(pairs) {
+                let [i, j] = pair.map(|node| blocks.place(node));
+                row[*at] = f64::from(dot(block.row(i), block.row(j)));
             }
-        };
-        self.for_blocks(view, h, &ends.nodes, |_| true, take);
+        }
         let fitted = non_negative_fit(&rows, &crate::metric::ranks(scores));
         let total: f64 = fitted.iter().sum();
         // Where no block agrees with the scores, the shortest walks are as good as any.
@@ -147,6 +155,16 @@ impl Model {
         let values = (0..COUNT).map(weight).collect();
         self.weights.named(BLOCKS).expect("declared with the sources of pairs").value =
             Matrix::from_data(1, COUNT, values);
+    }
+
+    /// The vectors of some of the nodes of these blocks.
+    pub(crate) fn vectors_from(&self, blocks: &VectorBlocks, nodes: &[u32]) -> Matrix {
+        let weights = self.weights.get(BLOCKS).expect("declared with the sources of pairs").value.data();
+        let places: Vec<u32> = nodes.iter().map(|&node| blocks.place(node) as u32).collect();
+        let wanted = blocks.blocks.iter().filter(|(at, _)| weights[*at] > 0.0);
+        let chosen: Vec<(f32, Matrix)> =
+            wanted.map(|(at, block)| (weights[*at].sqrt(), block.permute_rows(&places))).collect();
+        side_by_side(&chosen, nodes.len())
     }
 
     /// Calls `take(number, block)` for every block that the model has and somebody wants, in ascending order: a row of length one for
@@ -202,6 +220,20 @@ fn degree_blocks(
     let shares: [&dyn Fn(usize) -> f32; 2] = [&share, &|place| 1.0 - share(place)];
     for (block, share) in (FIRST_OF_DEGREES..).zip(shares).filter(|(block, _)| wanted(*block)) {
         take(block, products(directions, share));
+    }
+}
+
+/// The blocks of some nodes, by number, with rows of length one.
+#[derive(Debug)]
+pub(crate) struct VectorBlocks {
+    /// In ascending order.
+    nodes: Vec<u32>,
+    blocks: Vec<(usize, Matrix)>,
+}
+
+impl VectorBlocks {
+    fn place(&self, node: u32) -> usize {
+        self.nodes.binary_search(&node).expect("a node of these blocks")
     }
 }
 

@@ -33,7 +33,7 @@ use crate::model::Model;
 use crate::panels::{MatrixFile, PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::source::{Signal, SignalScale, Source};
-use crate::trained::{NOT_FIRST, Trained};
+use crate::trained::Trained;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -301,11 +301,14 @@ pub struct GraphCounts {
     pub weighted: bool,
 }
 
+/// Why a model is not used by tasks.
+pub(crate) const NOT_ON_RAY: &str = "tasks propagate rows of nodes, as Ã^K E and Ã^K F of smp-linear; nigh on one machine compares pairs within any memory";
+
 /// What has to be propagated for a model, as a JSON object: `matrix`, `hops`, `storage`, the matrix of `features` if the model has a
 /// branch for them, and `num_nodes` that the model knows. Of models all of whose message passing is `Ã^K E` and `Ã^K F`.
 pub fn message_passing(trained: &Trained) -> Result<Value> {
-    if !trained.can_embed_within() {
-        return Err(Error::setting("model", &trained.config.model, NOT_FIRST));
+    if trained.model().architecture().propagated_signal().is_none() {
+        return Err(Error::setting("model", &trained.config.model, NOT_ON_RAY));
     }
     let draw = trained.run().best_epoch as u64;
     message_passing_of(trained.model(), draw, trained.num_features_used(), trained.ids.len())

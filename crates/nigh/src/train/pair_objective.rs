@@ -14,6 +14,7 @@ use crate::seeds::{Purpose, Seeds};
 use crate::source::hop_products::PairEnds;
 use crate::task::{EvaluationPairs, PairParts, Part, Ranking, TrainingPairs, mask};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A decoder and its loss.
 #[derive(Debug)]
@@ -169,22 +170,10 @@ struct AskedVectors {
 
 impl AskedVectors {
     fn new(model: &Model, part: &Part<EvaluationPairs>, h: Matrix) -> AskedVectors {
-        let question = part.question.clone();
         if !model.architecture().knows_pairs() {
-            return AskedVectors { question, rows: h, nodes: None };
+            return AskedVectors { question: part.question.clone(), rows: h, nodes: None };
         }
-        let ends =
-            |question: &EvaluationPairs| PairEnds::of(&[&question.positive[..], &question.negative].concat()).nodes;
-        let nodes = ends(&question);
-        let (question, nodes) = match nodes.len() > MAX_VECTORS {
-            false => (question, nodes),
-            true => {
-                let [positive, negative] = some_pairs(&question);
-                let question = EvaluationPairs::pooled(positive, negative);
-                let nodes = ends(&question);
-                (question, nodes)
-            }
-        };
+        let (question, nodes) = compared(&part.question);
         AskedVectors { rows: model.vectors_of(&part.view, &h, &nodes), question, nodes: Some(nodes) }
     }
 
@@ -204,6 +193,19 @@ impl AskedVectors {
     fn auc(&self) -> Result<f64> {
         self.question.measure(PairMetric::Auc, |pairs| Ok(self.cosines(pairs)))
     }
+}
+
+/// A question, or as much of it as does not take too many vectors, and the nodes that it names.
+fn compared(question: &EvaluationPairs) -> (EvaluationPairs, Vec<u32>) {
+    let ends = |question: &EvaluationPairs| PairEnds::of(&[&question.positive[..], &question.negative].concat()).nodes;
+    let nodes = ends(question);
+    if nodes.len() <= MAX_VECTORS {
+        return (question.clone(), nodes);
+    }
+    let [positive, negative] = some_pairs(question);
+    let question = EvaluationPairs::pooled(positive, negative);
+    let nodes = ends(&question);
+    (question, nodes)
 }
 
 /// AUC of the cosines of vectors, as a mean over parts; `None` for a model without vectors, and where each positive has negatives
@@ -286,11 +288,24 @@ impl Objective for PairObjective {
             let scores = decoder.scores(model, &part.view, &h, &pairs).to_vec();
             (pairs, h, scores)
         };
-        let (pairs, h, scores) = answers(model, &parts.valid[0]);
-        model.learn_vectors(&parts.valid[0].view, &h, &pairs, &scores);
-        let test = &parts.test()[0];
+        let (valid, test) = (&parts.valid[0], &parts.test()[0]);
+        let (question, asked) = compared(&test.question);
+        let (pairs, h, scores) = answers(model, valid);
+        let mut nodes = pairs.as_flattened().to_vec();
+        let is_shared = Arc::ptr_eq(&valid.view, &test.view);
+        if is_shared {
+            // Messages pass once for both.
+            nodes.extend(&asked);
+        }
+        let blocks = model.vector_blocks(&valid.view, &h, nodes);
+        model.learn_vectors(&blocks, &pairs, &scores);
         let (pairs, h, scores) = answers(model, test);
-        let vectors = AskedVectors::new(model, test, h);
+        let rows = match is_shared {
+            true => model.vectors_from(&blocks, &asked),
+            false => model.vectors_of(&test.view, &h, &asked),
+        };
+        drop(blocks);
+        let vectors = AskedVectors { question, rows, nodes: Some(asked) };
         let cosines = vectors.cosines(&pairs);
         let auc = vectors_auc(model, parts.test(), draw, Some(vectors))?;
         Ok(CosinesOfVectors { auc, agreement: rank_correlation(&cosines, &scores) })

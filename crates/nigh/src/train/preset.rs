@@ -90,6 +90,12 @@ impl Preset {
     const PROXIMITY_OF_MANY_EDGES: Preset =
         Preset { epochs: 15, learning_rate: 0.003, batch_size: Some(4096), ..Preset::PROXIMITY };
 
+    /// The same in graphs so large that propagation takes most of the time.
+    const PROXIMITY_OF_HUNDREDS_OF_MILLIONS: Preset = Preset { signal_dim: 128, ..Preset::PROXIMITY };
+
+    /// Edges from which that is so.
+    const HUNDREDS_OF_MILLIONS: usize = 300_000_000;
+
     /// Edges per node from which a graph is dense.
     const EDGES_PER_NODE: usize = 50;
 
@@ -126,6 +132,9 @@ impl Preset {
                 ..Preset::MANY_NODES => Preset::PROXIMITY_WITH_FEATURES,
                 _ => Preset::PROXIMITY_WITH_FEATURES_OF_MANY_NODES,
             },
+            "smp-proximity" if dimensions.edges >= Preset::HUNDREDS_OF_MILLIONS => {
+                Preset::PROXIMITY_OF_HUNDREDS_OF_MILLIONS
+            }
             "smp-proximity" if dimensions.edges >= Preset::EDGES_PER_NODE * dimensions.nodes => {
                 let is_small = dimensions.nodes <= Preset::MAX_RECONSTRUCTED;
                 let reconstruction = if is_small { Reconstruction::Ridge } else { Reconstruction::None };
