@@ -8,7 +8,7 @@ use nigh::dataset::{Ids, Pairs, read_pairs};
 use nigh::display::AlignedTable;
 use nigh::formats::records::{RecordColumn, RecordWriter, Records, is_parquet};
 use nigh::formats::text_table::Formulas;
-use nigh::plan::Workload;
+use nigh::propagation::Workload;
 use nigh::trained::{Classified, Inference, LabelledNode, Link, LinkProbabilities, StreamedEmbedding};
 use nigh::{Dataset, Error, Memory, Sample, Trained};
 use std::path::{Path, PathBuf};

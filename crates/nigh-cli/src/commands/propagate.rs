@@ -4,8 +4,8 @@ use super::{check_writable, create_parents, load, print_notes};
 use crate::cli::{Propagate, PropagationOptions};
 use crate::progress::Activity;
 use anyhow::Result;
-use nigh::panels::{PanelPlan, PanelProgress, PanelSource, Propagation};
-use nigh::plan::{PropagationEstimate, Workload};
+use nigh::propagation::{CostEstimate, Workload};
+use nigh::propagation::{PanelPlan, PanelProgress, PanelSource, Propagation};
 use nigh::trained::RowWriter;
 use nigh::{Error, Memory, Operator, Purpose, Seeds, SignalScale};
 use nigh_paper::Peak;
@@ -84,7 +84,7 @@ pub fn check_counts(options: &PropagationOptions) -> Result<()> {
 }
 
 /// How a propagation is done within a limit.
-pub fn within(workload: &Workload, memory: Option<Memory>) -> Result<PropagationEstimate> {
+pub fn within(workload: &Workload, memory: Option<Memory>) -> Result<CostEstimate> {
     let remedy = match workload.stored {
         true => "--hop-storage float16 halves the panels",
         false => {

@@ -8,10 +8,10 @@ use crate::linalg::Matrix;
 use crate::memory::Memory;
 use crate::model::decoder::PairDecoder;
 use crate::model::{Model, View};
-use crate::panels::{
+use crate::propagation::{CostEstimate, MODEL_BUFFERS, Workload};
+use crate::propagation::{
     Execution, MatrixFile, PanelFile, PanelPlan, PanelProgress, PanelSource, Propagation, rows_at_a_time,
 };
-use crate::plan::{MODEL_BUFFERS, PropagationEstimate, Workload};
 use crate::source::Source;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct StreamedEmbedding<'a> {
     /// Bytes of the limit that the caller uses.
     reserved: usize,
     workload: Workload,
-    estimate: PropagationEstimate,
+    estimate: CostEstimate,
     /// The names of the rows.
     pub ids: Arc<Ids>,
     /// Notes for the user.
@@ -124,7 +124,7 @@ impl Trained {
 
 impl StreamedEmbedding<'_> {
     /// What it takes, and how it is done.
-    pub fn estimate(&self) -> &PropagationEstimate {
+    pub fn estimate(&self) -> &CostEstimate {
         &self.estimate
     }
 
@@ -136,7 +136,7 @@ impl StreamedEmbedding<'_> {
     }
 
     /// How message passing is done for this many pairs, or for vectors of all nodes.
-    fn estimate_for(&self, num_pairs: usize, remedy: &str) -> Result<PropagationEstimate> {
+    fn estimate_for(&self, num_pairs: usize, remedy: &str) -> Result<CostEstimate> {
         let of_rows = |rows: &RowPropagation| {
             let columns = 2 * (self.workload.signal_dim + rows.features.as_ref().map_or(0, Propagation::cols));
             let ends = self.workload.distinct_ends(num_pairs);
@@ -167,7 +167,7 @@ impl StreamedEmbedding<'_> {
     }
 
     /// What message passing sees of the graph, done as an estimate says.
-    fn view(&self, sample: &Sample, estimate: &PropagationEstimate, folder: &Path) -> Result<View> {
+    fn view(&self, sample: &Sample, estimate: &CostEstimate, folder: &Path) -> Result<View> {
         let execution = Execution::of(estimate, folder);
         if !execution.panels.reads_edges {
             sample.graph.load()?;
@@ -443,7 +443,7 @@ pub(crate) const NOT_FIRST: &str = "the model has learnt weights between hops; a
 mod tests {
     use super::*;
     use crate::dataset::Sample;
-    use crate::plan::Way;
+    use crate::propagation::ExecutionMode;
     use crate::train::Config;
     use crate::training::Training;
 
@@ -480,7 +480,7 @@ mod tests {
                 };
                 let trained = Training::new(&dataset, config).unwrap().run().unwrap();
                 let expected = trained.embed(&dataset).unwrap().matrix;
-                for (way, width) in [(Way::InMemory, 32), (Way::OutOfCore, 8)] {
+                for (way, width) in [(ExecutionMode::InMemory, 32), (ExecutionMode::OutOfCore, 8)] {
                     let mut embedding = trained.embed_within(&dataset, Memory::new(1 << 30)).unwrap();
                     (embedding.estimate.way, embedding.estimate.panel_width) = (way, width);
                     seen.push((matches!(dataset.samples[0].features, Features::Sparse(_)), is_mapped(&embedding)));
