@@ -5,7 +5,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use nigh::dataset::BUILT_IN;
 use nigh::dataset::REGISTRY;
-use nigh::model::catalog;
+use nigh::models::catalog;
 use nigh_paper::Experiment;
 use std::ffi::OsStr;
 

@@ -1,6 +1,7 @@
 //! What one figure is measured from.
 
 use nigh::dataset::NamedDataset;
+use nigh::models::catalog::{self, CatalogModel};
 use nigh::{Auto, Config, Error, Protocol, Refresh, Result, Task};
 use std::collections::BTreeMap;
 
@@ -58,7 +59,9 @@ impl Cell {
 /// Leaves the settings open that have the values of the paper's appendix. The paper's models have these by default, so a record says the
 /// same with or without them. Models beyond the paper have other defaults.
 fn leave_open_what_the_paper_has(config: &mut Config) {
-    if matches!(&config.model, Auto::Is(model) if BEYOND_THE_PAPER.contains(&model.as_str())) {
+    if let Auto::Is(name) = &config.model
+        && catalog::find(name).is_ok_and(|model| !model.has_settings_of_the_paper())
+    {
         return;
     }
     fn open<T: PartialEq>(choice: &mut Auto<T>, paper: T) {
@@ -76,9 +79,6 @@ fn leave_open_what_the_paper_has(config: &mut Config) {
     open(&mut config.evaluate_every, 5);
 }
 
-/// Models whose defaults are not those of the paper.
-const BEYOND_THE_PAPER: [&str; 2] = ["smp-proximity", "smp-gated"];
-
 /// Checks the settings of a cell as far as that is possible without the data.
 pub(crate) fn check(config: &Config) -> Result<()> {
     if is_random(config) && config.task != Task::NodeClassification {
@@ -90,7 +90,7 @@ pub(crate) fn check(config: &Config) -> Result<()> {
 
 /// The settings with a model of the catalog in place of `random`.
 pub(crate) fn learning(config: &Config) -> Config {
-    let model = if is_random(config) { "sgc".into() } else { config.model.clone() };
+    let model = if is_random(config) { CatalogModel::knowing(false, true).name.into() } else { config.model.clone() };
     Config { model, ..config.clone() }
 }
 

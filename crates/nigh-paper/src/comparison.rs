@@ -6,28 +6,13 @@ use crate::measure::{Limit, measure_reporting};
 use crate::record::Record;
 use crate::significance::holm;
 use nigh::metric::Metrics;
+use nigh::models::catalog::CatalogModel;
 use nigh::statistics::{interval_95, mean_and_std, paired_p};
 use nigh::{Auto, Config, Dataset, Error, Memory, Metric, Observer, Reporting, Resolved, Result, Seeds};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
-
-/// The models compared by default, behind the one that answers the task best, as far as they support the task.
-pub const DEFAULT_MODELS: [&str; 12] = [
-    "smp-proximity",
-    "smp-linear",
-    "smp-identity",
-    "sgc",
-    "gcn",
-    "gat",
-    "node2vec",
-    "matrix-factorization",
-    "common-neighbors",
-    "adamic-adar",
-    "resource-allocation",
-    "katz",
-];
 
 /// Several models on one graph.
 ///
@@ -166,7 +151,7 @@ impl<'d> Comparison<'d> {
         let mut cells: Vec<Cell> = Vec::new();
         if models.is_empty() {
             let best = Config { model: Auto::Auto, ..config.clone() }.chosen_model().name;
-            let others = DEFAULT_MODELS.into_iter().filter(|model| *model != best);
+            let others = CatalogModel::compared().into_iter().map(|model| model.name).filter(|model| *model != best);
             // If the best does not work, the problem is in the settings or the data.
             resolve(&cell(&best))?;
             cells = [&best[..]].into_iter().chain(others).map(cell).filter(|cell| resolve(cell).is_ok()).collect();
@@ -404,7 +389,10 @@ mod tests {
         let dataset = Dataset::built_in("communities").unwrap();
         let none: [&str; 0] = [];
         let of = |task| Comparison::new(&dataset, Config { task, ..Config::default() }, &none).unwrap().models();
-        assert_eq!(of(nigh::Task::LinkPrediction), DEFAULT_MODELS);
+        assert_eq!(
+            of(nigh::Task::LinkPrediction),
+            CatalogModel::compared().iter().map(|model| model.name).collect::<Vec<_>>()
+        );
         assert_eq!(of(nigh::Task::NodeClassification), ["smp-gated", "smp-linear", "sgc", "gcn", "gat", "node2vec"]);
         let config = Config { dropout: 0.0.into(), longest_walk: 4.into(), ..Config::default() };
         let unused =

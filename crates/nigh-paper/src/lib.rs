@@ -31,7 +31,7 @@ mod significance;
 mod verdict;
 
 pub use cell::Cell;
-pub use comparison::{ComparedModel, ComparedRepeat, Comparison, ComparisonObserver, DEFAULT_MODELS, PValues};
+pub use comparison::{ComparedModel, ComparedRepeat, Comparison, ComparisonObserver, PValues};
 pub use diagnosis::{DiagnosedModel, Diagnosis, Difference, Finding, Ingredients, Need};
 pub use experiment::{Experiment, FigureKind, Published, TableColumn, TableRow};
 pub use journal::{Entry, Journal};

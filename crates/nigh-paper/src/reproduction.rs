@@ -5,6 +5,7 @@ use crate::experiment::Experiment;
 use crate::measure::measure;
 use crate::record::{Record, RecordSet, Store};
 use crate::verdict::ComparedTable;
+use nigh::models::catalog;
 use nigh::{Dataset, Error, Observer, Result, Silent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -209,13 +210,8 @@ fn address(cell: &Cell) -> String {
 
 /// Approximate cost of a repeat, to estimate the time left.
 fn cost(cell: &Cell, size: usize) -> u64 {
-    let factor = match cell.config.chosen_model().name.as_str() {
-        "p-gnn" => 12,
-        "gat" => 4,
-        "graphsage" | "smp-linear-gcn-both" => 2,
-        _ => 1,
-    };
-    (cell.config.epochs.unwrap_or(1000) * (1000 + size) * factor) as u64 / 1000 + 1
+    let factor = catalog::find(&cell.config.chosen_model().name).map_or(1, |model| model.relative_cost());
+    (cell.config.epochs.unwrap_or(1000) * (1000 + size)) as u64 * factor / 1000 + 1
 }
 
 /// Some datasets and models; an empty set means all.

@@ -9,7 +9,7 @@ use nigh::Dataset;
 use nigh::certify::Certification;
 use nigh::dataset::fetch::{Fetch, Fetched};
 use nigh::dataset::{BUILT_IN, Folders, InputFiles, NamedDataset, REGISTRY};
-use nigh::model::catalog::{self, Hyperparameters};
+use nigh::models::catalog::{self, Hyperparameters};
 use nigh::train::Setting;
 use nigh_paper::report::json::tables_json;
 use nigh_paper::{ComparedTable, Comparison, Experiment, Reproduction, Store};

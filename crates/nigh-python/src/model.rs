@@ -44,7 +44,7 @@ pub fn train(
         let training = match memory {
             Some(memory) => training.within(memory, &std::env::temp_dir())?,
             None => {
-                if let Some(free) = Memory::available().filter(|_| !training.has_plan()) {
+                if let Some(free) = Memory::available().filter(|_| training.in_memory_reason().is_some()) {
                     training.check_memory(free)?;
                 }
                 training

@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p nigh --example own_encoder`
 
-use nigh::encoder::{Encoder, Input, Scope};
-use nigh::model::Architecture;
-use nigh::model::catalog::{self, Hyperparameters};
+use nigh::models::Architecture;
+use nigh::models::catalog::{self, Hyperparameters};
+use nigh::models::encoder::{Encoder, Input, Scope};
 use nigh::ops::Concatenate;
 use nigh::ops::Propagate;
 use nigh::tape::Var;

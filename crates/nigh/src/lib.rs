@@ -28,25 +28,24 @@
 //! | `Ã` | [`Operator::symmetric`] | `(D+I)^-1/2 (A+I) (D+I)^-1/2` |
 //! | `F` | [`Features`] | what is known of each node |
 //! | `E`, `d` | [`Signal`] | the stochastic matrix and its width |
-//! | `Ẽ = Ã^K E` | [`encoder::Propagated`] | the stochastic representation |
-//! | `F_GNN` | [`encoder::Encoder`] | message passing |
-//! | `F_output` | [`model::Head`] | what is made of the branches |
-//! | `F_de` | [`model::Decoder`] | from two representations to a score |
+//! | `Ẽ = Ã^K E` | [`models::encoder::Propagated`] | the stochastic representation |
+//! | `F_GNN` | [`models::encoder::Encoder`] | message passing |
+//! | `F_output` | [`models::Head`] | what is made of the branches |
+//! | `F_de` | [`models::Decoder`] | from two representations to a score |
 //! | `S = Ã^K (Ã^K)^T` | [`certify::Certification`] | walk proximity, and Theorem 2 |
 //!
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < propagation < certify < tape < ops < dataset < encoder < model < task < train < trained < sampled < shards < training < estimate
+//! Layers: display < error < threads < names < choices < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < propagation < certify < tape < ops < dataset < models < task < train < trained < sampled < shards < training < estimate
 
 pub mod certify;
 pub mod dataset;
 pub mod display;
-pub mod encoder;
 pub mod estimate;
 pub mod graph;
 pub mod metric;
-pub mod model;
+pub mod models;
 pub mod ops;
 pub mod propagation;
 pub mod shards;
@@ -57,6 +56,7 @@ pub mod threads;
 pub mod train;
 pub mod trained;
 
+mod choices;
 mod error;
 mod label_sets;
 mod linalg;
@@ -84,7 +84,7 @@ pub use label_sets::LabelSets;
 pub use linalg::{Matrix, SparseMatrix, Storage, StorageError};
 pub use memory::Memory;
 pub use metric::Metric;
-pub use model::{Decoder, View};
+pub use models::{Decoder, View};
 pub use names::Auto;
 pub use propagation::Proximities;
 pub use seeds::{Purpose, Seeds};

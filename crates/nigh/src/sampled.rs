@@ -6,14 +6,14 @@
 use crate::dataset::{Dataset, GraphStore, Ids, store_without};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::model::{Architecture, Dimensions, Model};
+use crate::models::{Architecture, Dimensions, Model};
 #[cfg(test)]
 use crate::propagation::MatrixFile;
 use crate::propagation::{GatheredRows, rows_at_a_time};
 use crate::seeds::Seeds;
 use crate::task::{DrawnPairs, EvaluationPairs, SampledPairs};
 use crate::train::{
-    self, AskedNodes, Baseline, Config, HeldOut, Job, PreparedSplit, Reporting, Resolved, Silent, Splits,
+    self, Baseline, Config, HeldOut, Job, PreparedSplit, Reporting, RequiredNodes, Resolved, Silent, Splits,
 };
 #[cfg(test)]
 use crate::trained::Propagations;
@@ -61,7 +61,7 @@ pub struct RepeatFiles {
 }
 
 /// Holds edges out for a repeat (0, 1, ...) of a training and draws all of its pairs. Writes the graph without the held-out edges, over
-/// which messages pass, and a [`PairsFile`]. Where [`Training::is_sampled`](crate::Training::is_sampled).
+/// which messages pass, and a [`PairsFile`]. For models and settings that tasks can propagate.
 pub fn hold_out(dataset: &Dataset, config: &Config, repeat: usize, graph: &Path, pairs: &Path) -> Result<()> {
     let config = config.clone().resolve(dataset)?;
     let dataset = &*config.node_features.seen(dataset);
@@ -71,11 +71,7 @@ pub fn hold_out(dataset: &Dataset, config: &Config, repeat: usize, graph: &Path,
     {
         return Err(Error::setting("features", sample.features.count(), TOO_WIDE));
     }
-    if !config.is_sampled(dataset, &architecture) {
-        let problem = "pairs are drawn beforehand for link prediction in one graph, fewer than it has edges, by a model whose \
-                       message passing is Ã^K E, such as smp-linear";
-        return Err(Error::setting("pairs-per-epoch", config.pairs_per_epoch, problem));
-    }
+    config.check_rows(dataset, &architecture)?;
     if repeat >= config.repeats {
         return Err(Error::OutOfRange { what: "repeat", number: repeat, count: config.repeats });
     }
@@ -179,7 +175,7 @@ impl PairsFile {
         let mut writer = SectionWriter::create(&self.path)?;
         writer.section("about")?;
         writer.write(&serde_json::to_vec(&about).expect("plain data can be written"))?;
-        let AskedNodes { train: of_train, evaluated } = self.nodes();
+        let RequiredNodes { train: of_train, evaluated } = self.nodes();
         for (name, numbers) in [
             ("train-positive", train.positive.as_flattened()),
             ("train-negative", train.negative.as_flattened()),
@@ -198,7 +194,7 @@ impl PairsFile {
     }
 
     /// The nodes whose rows are needed.
-    pub fn nodes(&self) -> AskedNodes {
+    pub fn nodes(&self) -> RequiredNodes {
         self.held_out.nodes()
     }
 
@@ -249,7 +245,7 @@ pub(crate) const TOO_WIDE: &str = "so many, of which most are zero, are multipli
      themselves; nigh on one machine does that, or features of fewer columns";
 
 /// Some rows of columns in several files.
-fn gather(files: &[PathBuf], nodes: &AskedNodes, [rows, cols]: [usize; 2]) -> Result<[Matrix; 2]> {
+fn gather(files: &[PathBuf], nodes: &RequiredNodes, [rows, cols]: [usize; 2]) -> Result<[Matrix; 2]> {
     let mut opened = files.iter().map(|path| Ok(NpyRows::open(path)?)).collect::<Result<Vec<NpyRows>>>()?;
     if let Some((file, path)) = opened.iter().zip(files).find(|(file, _)| file.shape()[0] != rows) {
         return Err(Error::file(path, format!("has {} rows; expected one for each of {rows} nodes", file.shape()[0])));

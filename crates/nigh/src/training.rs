@@ -1,19 +1,19 @@
 //! The one way to train: data, settings and, if wanted, an architecture, a split, an observer and a checkpoint of your own.
 
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::Memory;
-use crate::model::catalog::Hyperparameters;
-use crate::model::{Architecture, Dimensions};
+use crate::models::catalog::Hyperparameters;
+use crate::models::preset::Preset;
+use crate::models::{Architecture, Dimensions, Separation, runs_in_memory};
 use crate::propagation::Execution;
 use crate::propagation::{CostEstimate, total};
 use crate::task::Split;
 use crate::train::limit::{PlannedRun, beyond};
-use crate::train::preset::Preset;
 use crate::train::{
     self, Checkpoint, Config, Job, Observer, Reporting, Resolved, Silent, Splits, class_memory, model_memory,
 };
-use crate::trained::{NOT_FIRST, Trained};
+use crate::trained::Trained;
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
 use std::path::Path;
@@ -103,44 +103,54 @@ impl<'d, 'o> Training<'d, 'o> {
         Training { reporting, ..self }
     }
 
-    /// Whether it learns from pairs that are drawn beforehand: where `pairs-per-epoch` is set, for a model whose message passing comes first
-    /// and stays the same.
-    pub(crate) fn is_sampled(&self) -> bool {
-        self.split.is_none() && self.config.is_sampled(&self.dataset, &self.architecture)
+    /// How it is separated into propagation and learning.
+    pub(crate) fn separation(&self) -> Separation {
+        match self.split {
+            Some(_) => Separation::InMemory("the split is given"),
+            None => self.config.separation(&self.dataset, &self.architecture),
+        }
     }
 
-    /// Whether [`Training::within`] can keep it to a limit: its message passing comes before everything that is learnt, and what it asks
-    /// about is drawn at random. Other trainings are only checked against the limit.
-    pub fn has_plan(&self) -> bool {
-        let has_plan = self.config.has_plan(&self.dataset, &self.architecture);
-        self.split.is_none() && has_plan
+    /// Why it runs in memory and is only checked against a limit; `None` for a training that [`Training::within`] keeps to any limit for
+    /// which there is a plan: its message passing comes before everything that is learnt, and edges are held out at random.
+    pub fn in_memory_reason(&self) -> Option<&'static str> {
+        self.separation().in_memory_reason()
     }
 
-    /// How a training that [has a plan](Training::has_plan) is done within this memory. An error if it is too little.
+    /// How a training that need not be [in memory](Training::in_memory_reason) is done within this memory. An error if it is too little.
     pub fn plan(&self, memory: Option<Memory>) -> Result<CostEstimate> {
         let plan = self.config.plan(&self.dataset, &self.architecture, PlannedRun::Training, memory)?;
-        plan.ok_or_else(|| Error::setting("model", &self.config.model, NOT_FIRST))
+        let reason = self.in_memory_reason().unwrap_or_default();
+        plan.ok_or_else(|| runs_in_memory(&self.config.model, reason))
     }
 
-    /// Keeps a training to this memory by the first plan that fits, with anonymous temporary files in `folder`. One without a plan is only
+    /// Keeps a training to this memory by the first plan that fits, with anonymous temporary files in `folder`. One in memory is only
     /// checked against the limit. An error if the limit is too low.
     pub fn within(self, memory: Memory, folder: &Path) -> Result<Training<'d, 'o>> {
-        if self.has_plan() {
+        if self.in_memory_reason().is_none() {
             let plan = self.plan(Some(memory))?;
             return Ok(self.planned(&plan, folder));
         }
         let needed = self.config.needed_in_memory(&self.dataset, &self.architecture);
-        if total(&needed) <= memory.bytes() { Ok(self) } else { Err(beyond(memory, &needed)) }
+        if total(&needed) <= memory.bytes() {
+            Ok(self)
+        } else {
+            Err(beyond(memory, &needed, &self.config.model, self.separation()))
+        }
     }
 
-    /// An error if a training without a plan would exceed this memory beyond doubt: by its edges and a third of the estimate.
+    /// An error if a training in memory would exceed this memory beyond doubt: by its edges and a third of the estimate.
     pub fn check_memory(&self, memory: Memory) -> Result<()> {
         let needed = self.config.needed_in_memory(&self.dataset, &self.architecture);
         let edges = needed.iter().find(|part| part.part.starts_with("edges")).map_or(0, |part| part.bytes);
-        if edges + total(&needed) / 3 <= memory.bytes() { Ok(()) } else { Err(beyond(memory, &needed)) }
+        if edges + total(&needed) / 3 <= memory.bytes() {
+            Ok(())
+        } else {
+            Err(beyond(memory, &needed, &self.config.model, self.separation()))
+        }
     }
 
-    /// As this plan says. The graph without held-out edges and panels that wait are in files without names in `folder`.
+    /// As this plan says. The graph without held-out edges and panels are spilled to anonymous temporary files in `folder`.
     pub fn planned(self, plan: &CostEstimate, folder: &Path) -> Training<'d, 'o> {
         Training { execution: Execution::of(plan, folder).into(), ..self }
     }
@@ -153,15 +163,14 @@ impl<'d, 'o> Training<'d, 'o> {
     /// Trains, and keeps the model of the best repeat. Within [`threads::run`](crate::threads::run) it can be interrupted; what a
     /// checkpoint has then stays.
     pub fn run(self) -> Result<Trained> {
-        let is_sampled = self.is_sampled();
-        let has_plan = self.has_plan();
+        let separation = self.separation();
         let Training { dataset, config, architecture, split, observer, checkpoint, reporting, execution } = self;
-        if !(has_plan && execution.graph_in.is_some()) {
+        if separation.in_memory_reason().is_some() || execution.graph_in.is_none() {
             dataset.samples.iter().try_for_each(|sample| sample.graph.load())?;
         }
         let splits = match &split {
             Some(split) => Splits::Given(split),
-            None if is_sampled => Splits::Sampled,
+            None if matches!(separation, Separation::Rows { .. }) => Splits::Sampled,
             None => Splits::Drawn,
         };
         let dimensions = Dimensions::of(&dataset);

@@ -2,7 +2,7 @@
 
 use nigh::Auto;
 use nigh::dataset::generate::{self, PowerLaw};
-use nigh::model::catalog::MODELS;
+use nigh::models::catalog::MODELS;
 use nigh::train::{Evaluation, Observer, Progress, Stage};
 use nigh::{Checkpoint, Config, Dataset, Decoder, Features, Matrix, Refresh, Seeds, Task, Trained, Training};
 use std::ops::ControlFlow;

@@ -33,7 +33,7 @@ fn config(task: Task, model: &str) -> Config {
 fn training_of_every_kind_of_model_stops_wherever_it_is() {
     let dataset = Dataset::built_in("communities").unwrap();
     let links = ["smp-linear", "smp", "gcn", "gat", "p-gnn", "node2vec", "katz"];
-    let known: Vec<&str> = nigh::model::catalog::MODELS.iter().map(|row| row.name).collect();
+    let known: Vec<&str> = nigh::models::catalog::MODELS.iter().map(|row| row.name).collect();
     for model in links.into_iter().filter(|model| known.contains(model)) {
         let work = || Training::new(&dataset, config(Task::LinkPrediction, model))?.run().map(drop);
         interrupt_everywhere(2, model, work);

@@ -3,7 +3,7 @@
 use nigh::dataset::{FixedSplit, InputFiles, LabelSeparator, NodeColumns};
 use nigh::formats::text_table::Formulas;
 use nigh::metric::SetMetric;
-use nigh::model::catalog::{Hyperparameters, MODELS};
+use nigh::models::catalog::{Hyperparameters, MODELS};
 use nigh::task::{LabelledSets, Part, SetParts};
 use nigh::train::Baseline;
 use nigh::{Config, Dataset, Error, Graph, LabelSets, Metric, Sample, Seeds, Split, Task, Trained, Training};

@@ -1,9 +1,9 @@
 //! A trained model is used by many threads at once, and saved and loaded with an architecture of its own.
 
 use nigh::Auto;
-use nigh::encoder::Gcn;
-use nigh::model::Architecture;
-use nigh::model::catalog::{self, Hyperparameters};
+use nigh::models::Architecture;
+use nigh::models::catalog::{self, Hyperparameters};
+use nigh::models::encoder::Gcn;
 use nigh::{Config, Dataset, Decoder, Task, Trained, Training};
 
 fn short(model: &str, task: Task) -> Config {
@@ -38,7 +38,7 @@ fn eight_threads_score_with_one_model() {
 #[test]
 fn an_architecture_of_ones_own_is_trained_saved_loaded_and_used() {
     fn architecture(h: &Hyperparameters) -> Architecture {
-        let layers = nigh::encoder::Layers { count: h.hops, hidden: h.width, dropout: h.dropout };
+        let layers = nigh::models::encoder::Layers { count: h.hops, hidden: h.width, dropout: h.dropout };
         catalog::model([catalog::signal().through(Gcn { layers, storage: h.hop_storage })])
     }
     let dataset = Dataset::built_in("leaders").unwrap();

@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 #[cfg(feature = "pictures")]
 use nigh::Error;
 use nigh::display::{AlignedTable, mean_and_deviation, percent};
+use nigh::models::catalog::CatalogModel;
 use nigh::train::{Evaluation, Observer, Progress, mean_and_std};
 use nigh::{Config, Dataset, Protocol, Reporting, Task, Trained, Training};
 #[cfg(feature = "pictures")]
@@ -26,7 +27,11 @@ use std::path::Path;
 const LABELLINGS: [(&str, &str); 3] =
     [("community", "leaders-community"), ("status", "leaders-status"), ("both", "leaders")];
 
-const MODELS: [&str; 3] = ["sgc", "gcn", "smp-linear"];
+/// Those that know what a node is, and the one that knows where it is, too.
+fn models() -> [&'static str; 3] {
+    let names: Vec<&str> = CatalogModel::demonstrated().iter().map(|model| model.name).collect();
+    names.try_into().expect("three models")
+}
 
 /// What the paper printed for each model and labelling, in percent.
 fn published() -> [[(f64, f64); 3]; 3] {
@@ -35,7 +40,7 @@ fn published() -> [[(f64, f64); 3]; 3] {
         table.rows.iter().position(|row| row.model.as_deref() == Some(model)).expect("a row of the table")
     };
     let column = |data: &str| table.columns.iter().position(|column| column.dataset == data).expect("a column of it");
-    MODELS.map(|model| {
+    models().map(|model| {
         LABELLINGS.map(|(_, data)| match table.published(row(model), column(data)) {
             Some(Published::Figure { mean, std, .. }) => (mean, std.unwrap_or(0.0)),
             other => unreachable!("a figure, not {other:?}"),
@@ -59,17 +64,17 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
         ..Config::default()
     };
     let datasets = LABELLINGS.map(|(_, name)| Dataset::built_in(name)).into_iter().collect::<nigh::Result<Vec<_>>>()?;
-    Config { repeats: options.repeats, ..config("sgc", 0) }.resolve(&datasets[0])?;
+    Config { repeats: options.repeats, ..config(models()[0], 0) }.resolve(&datasets[0])?;
     let bar =
         progress::bar((9 * options.repeats * options.epochs) as u64, quiet).with_prefix("communities and leaders");
     // 45 small runs: each runs on one thread, and the threads share the runs.
     let runs: Vec<(usize, usize, usize)> = (0..options.repeats)
-        .flat_map(|repeat| (0..MODELS.len()).flat_map(move |model| (0..3).map(move |labels| (model, labels, repeat))))
+        .flat_map(|repeat| (0..models().len()).flat_map(move |model| (0..3).map(move |labels| (model, labels, repeat))))
         .collect();
     let trained: Vec<Trained> = runs
         .par_iter()
         .map(|&(model, labels, repeat)| {
-            let config = config(MODELS[model], repeat);
+            let config = config(models()[model], repeat);
             let training = Training::new(&datasets[labels], config)?.reporting(Reporting::Nothing);
             training.observer(&mut EpochCounter { bar: &bar, pending: 0 }).run()
         })
@@ -86,10 +91,11 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
     }
     if options.json {
         let paper = published();
-        let cells: Vec<_> = (0..MODELS.len())
+        let cells: Vec<_> = (0..models().len())
             .flat_map(|at| (0..3).map(move |labels| (at, labels)))
             .map(|(at, labels)| {
-                let (model, (mean, std), (paper_mean, paper_std)) = (MODELS[at], found(at, labels), paper[at][labels]);
+                let (model, (mean, std), (paper_mean, paper_std)) =
+                    (models()[at], found(at, labels), paper[at][labels]);
                 json!({
                     "model": model, "labels": LABELLINGS[labels].0, "mean": mean, "std": std,
                     "paper_mean": paper_mean / 100.0, "paper_std": paper_std / 100.0,
@@ -107,7 +113,7 @@ pub fn run(options: &Demo, quiet: bool) -> Result<()> {
 fn text(dataset: &Dataset, repeats: usize, found: impl Fn(usize, usize) -> (f64, f64)) -> String {
     let mut table = AlignedTable::new(&["accuracy, %", "community", "paper", "status", "paper", "both", "paper"]);
     table.row(&["random", "", "10.0", "", "50.0", "", "5.0"]);
-    for (at, (model, published)) in MODELS.iter().zip(published()).enumerate() {
+    for (at, (model, published)) in models().iter().zip(published()).enumerate() {
         let mut cells = vec![model.to_string()];
         for (labels, (mean, std)) in published.iter().enumerate() {
             let ours = found(at, labels);
@@ -176,7 +182,7 @@ fn plot(path: &Path, dataset: &Dataset, runs: &[(usize, usize, usize)], trained:
         let at = runs.iter().position(|&run| run == (model, 0, 0)).expect("every model was run");
         let h = trained[at].embed(dataset)?.matrix;
         Ok(Panel {
-            title: MODELS[model].to_string(),
+            title: models()[model].to_string(),
             subtitle: format!("{subtitle}, accuracy {} %", percent(trained[at].run().test)),
             points: tsne(h.data(), h.rows(), h.cols()),
             groups: groups.clone(),

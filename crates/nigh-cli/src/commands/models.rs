@@ -4,52 +4,91 @@ use super::{print, print_json};
 use crate::cli::Models;
 use crate::settings::{groups, list};
 use anyhow::Result;
-use nigh::Source;
-use nigh::model::Architecture;
-use nigh::model::catalog::{self, CatalogModel, Hyperparameters};
+use nigh::models::catalog::{self, Ability, CatalogModel, Hyperparameters, MODELS};
 use nigh::train::SettingGroup;
+use nigh::{Source, Task};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 pub fn run(options: &Models) -> Result<()> {
     if let Some(model) = &options.model {
         return print(&page_with_settings(catalog::find(model)?));
     }
-    let architecture = |model: &CatalogModel| model.architecture(&Hyperparameters::default());
     if options.json {
-        let models: Vec<_> = catalog::MODELS.iter().map(|model| entry(model, &architecture(model))).collect();
+        let models: Vec<_> = MODELS.iter().map(entry).collect();
         return print_json(&json!({ "models": models }));
     }
-    let widest = catalog::MODELS.iter().map(|model| model.name.len()).max().unwrap_or(0);
-    let line = |model: &str, answers: &str, about: &str| format!("{model:<widest$}  {answers:<14}  {about}\n");
-    let mut text = line("model", "answers", "about");
-    for model in catalog::MODELS {
-        text += &line(model.name, &answers(&architecture(model)).join(", "), model.about);
-    }
-    text += "\npairs      link-prediction, pairwise-node-classification, graph-reconstruction\n\
-             classes    node-classification\n\n\
-             `nigh models MODEL` shows the page of one, `nigh train GRAPH --model MODEL` trains it.\n";
-    print(&text)
+    let row = |model: &CatalogModel| {
+        let answers = in_short(Task::ALL.iter().copied().filter(|task| model.answers(*task)));
+        let abilities = Ability::ALL.iter().map(|ability| trained(model, *ability));
+        [vec![model.name.to_string(), answers], abilities.collect(), vec![model.about.to_string()]].concat()
+    };
+    let heading = ["model", "answers", "limit", "disk", "Ray", "about"].map(String::from).to_vec();
+    let rows: Vec<Vec<String>> = [heading].into_iter().chain(MODELS.iter().map(row)).collect();
+    let text = "pairs    link-prediction, pairwise-node-classification and graph-reconstruction\n\
+                classes  node-classification\n\
+                links    link-prediction\n\n\
+                limit    tasks for which a training keeps to --memory; all others run in memory\n\
+                disk     tasks for which a training works with its edges on disk\n\
+                Ray      tasks for which nigh.ray trains on many machines\n\n\
+                `nigh models MODEL` shows the page of one, `nigh train GRAPH --model MODEL` trains it.\n";
+    print(&format!("{}\n{text}", aligned(&rows)))
 }
 
-/// What a model can predict.
-fn answers(architecture: &Architecture) -> Vec<&'static str> {
-    let classes = architecture.can_classify().then_some("classes");
-    ["pairs"].into_iter().chain(classes).collect()
+/// Rows of text in columns, all aligned to the left.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(widest).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
+    };
+    rows.iter().map(line).collect()
 }
 
-fn entry(model: &CatalogModel, architecture: &Architecture) -> serde_json::Value {
+/// The tasks for which a model can be trained so.
+fn trained(model: &CatalogModel, ability: Ability) -> String {
+    in_short(Task::ALL.iter().copied().filter(|task| model.can(*task, ability)))
+}
+
+/// Tasks in a few words.
+fn in_short(tasks: impl Iterator<Item = Task>) -> String {
+    let tasks: Vec<Task> = tasks.collect();
+    let all_pairs = Task::ALL.iter().filter(|task| task.is_about_pairs()).all(|task| tasks.contains(task));
+    let words: Vec<&str> = tasks
+        .iter()
+        .filter_map(|task| match task {
+            Task::LinkPrediction if all_pairs => Some("pairs"),
+            Task::LinkPrediction => Some("links"),
+            Task::NodeClassification => Some("classes"),
+            _ if all_pairs => None,
+            other => Some(other.name()),
+        })
+        .collect();
+    if words.is_empty() { "-".to_string() } else { words.join(", ") }
+}
+
+fn entry(model: &CatalogModel) -> serde_json::Value {
+    let architecture = model.architecture(&Hyperparameters::default());
     let branches: Vec<_> = architecture
         .branches
         .iter()
         .map(|branch| json!({ "sources": branch.sources, "encoder": branch.encoder.name() }))
         .collect();
+    let tasks = Task::ALL.iter().filter(|task| model.answers(**task)).map(|task| {
+        let abilities = Ability::ALL.iter().map(|ability| (ability.name(), model.can(*task, *ability)));
+        (task.name(), abilities.collect::<BTreeMap<_, _>>())
+    });
+    let classes = model.answers(Task::NodeClassification).then_some("classes");
+    let answers: Vec<&str> = ["pairs"].into_iter().chain(classes).collect();
     json!({
         "name": model.name,
         "about": model.about,
-        "answers": answers(architecture),
+        "answers": answers,
+        "tasks": tasks.collect::<BTreeMap<_, _>>(),
         "branches": branches,
         "head": architecture.head.name(),
-        "dropout": model.dropout,
+        "dropout": model.dropout(),
     })
 }
 

@@ -8,15 +8,12 @@ use crate::settings::{Settings, split_folder};
 use anyhow::{Result, anyhow};
 use nigh::dataset::FixedSplit;
 use nigh::display::{AlignedTable, mean_and_deviation, percent, pluralize};
-use nigh::model::PairSource;
+use nigh::models::{Dimensions, PairSource};
 use nigh::propagation::ExecutionMode;
 use nigh::threads::MAX_THREADS;
 use nigh::train::mean_and_std;
 use nigh::trained::{BaselineSummary, MetricSummary};
-use nigh::{
-    Checkpoint, Config, Dataset, Decoder, Error, Memory, Metric, Proximities, Reconstruction, Resolved, Trained,
-    Training,
-};
+use nigh::{Checkpoint, Config, Dataset, Error, Memory, Metric, Proximities, Resolved, Trained, Training};
 use nigh_paper::Peak;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -97,12 +94,12 @@ fn within<'d>(training: Training<'d, 'static>, options: &Train, quiet: bool) -> 
     let folder = working_folder(options.out.as_deref());
     match (options.memory, Memory::available()) {
         (Some(limit), _) => {
-            if training.has_plan() {
+            if training.in_memory_reason().is_none() {
                 print_notes(&[training.plan(Some(limit))?.to_string()], quiet);
             }
             Ok(training.within(limit, &folder)?)
         }
-        (None, Some(free)) if training.has_plan() => {
+        (None, Some(free)) if training.in_memory_reason().is_none() => {
             let plan = training.plan(Some(free))?;
             if plan.way == ExecutionMode::InMemory {
                 return Ok(training);
@@ -306,8 +303,9 @@ fn text(dataset: &Dataset, trained: &Trained) -> String {
             percent(figure.negatives),
         ),
     };
-    let knows = |source| config.decoder == Decoder::Proximity && !config.without.leaves_out(source);
-    let reconstruction = match knows(PairSource::Reconstruction) && config.reconstruction == Reconstruction::Ridge {
+    let architecture = config.architecture(Dimensions::of(dataset));
+    let knows = |source| architecture.as_ref().is_ok_and(|architecture| architecture.pair_sources.contains(&source));
+    let reconstruction = match knows(PairSource::Reconstruction) {
         true => "reconstruction: the edges of each node from those of all others, by ridge regression\n",
         false => "",
     };

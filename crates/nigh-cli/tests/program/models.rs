@@ -28,7 +28,7 @@ pub fn all() -> Vec<Model> {
         }
     });
     let models: Vec<Model> = models.collect();
-    assert_eq!(models.len(), nigh::model::catalog::MODELS.len());
+    assert_eq!(models.len(), nigh::models::catalog::MODELS.len());
     models
 }
 

@@ -5,7 +5,8 @@ mod answer;
 use crate::comparison::{ComparedModel, Comparison, PValues};
 use crate::significance::holm;
 use nigh::certify::WidthCheck;
-use nigh::model::Dimensions;
+use nigh::models::Dimensions;
+use nigh::models::catalog::CatalogModel;
 use nigh::statistics::{difference_95, mean_and_std, paired_p};
 use nigh::train::constant_answer;
 use nigh::{Config, Dataset, Error, Memory, Operator, Result, Seeds};
@@ -31,11 +32,12 @@ impl Ingredients {
 
     /// The model: the paper's main one, and each of its two branches alone.
     pub fn model(self) -> &'static str {
-        match self {
-            Ingredients::Both => "smp-linear",
-            Ingredients::What => "sgc",
-            Ingredients::Where => "smp-signal",
-        }
+        let (place, features) = match self {
+            Ingredients::Both => (true, true),
+            Ingredients::What => (false, true),
+            Ingredients::Where => (true, false),
+        };
+        CatalogModel::knowing(place, features).name
     }
 }
 

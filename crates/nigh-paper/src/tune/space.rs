@@ -1,7 +1,7 @@
 //! What a search may vary: the settings that the user left open, around what the model brings along.
 
-use nigh::model::Dimensions;
-use nigh::model::catalog::{self, Hyperparameters};
+use nigh::models::Dimensions;
+use nigh::models::catalog::{self, Hyperparameters};
 use nigh::{Auto, Config, Dataset, Decoder, Proximities, Purpose, Resolved, Result, Seeds, Signal, Source};
 use toml::Value;
 
@@ -26,12 +26,12 @@ pub(super) fn dimensions(config: &Config, resolved: &Resolved, dataset: &Dataset
         return Ok(Vec::new());
     }
     let decodes = is_about_pairs && USUAL_DECODERS.contains(&resolved.decoder);
-    let has_pair_head = is_about_pairs && resolved.decoder == Decoder::Proximity;
+    let has_pair_head = is_about_pairs && architecture.has_pair_features();
     let uses_hops = shown(&Hyperparameters { hops: base.hops + 1, ..base })? != unchanged;
     let uses_dropout = shown(&Hyperparameters { dropout: base.dropout / 2.0 + 0.05, ..base })? != unchanged;
     let uses_signal = architecture.uses(Source::Signal);
     let signal_dim = Hyperparameters { signal_dim: base.signal_dim + 1, ..base };
-    let estimates = !architecture.pair_sources.is_empty() && resolved.proximities == Proximities::Estimated;
+    let estimates = architecture.has_pair_features() && resolved.proximities == Proximities::Estimated;
     let uses_signal_dim =
         uses_signal || estimates || architecture.uses(Source::Eigenvectors) || shown(&signal_dim)? != unchanged;
     let nodes = dataset.samples.iter().map(|sample| sample.graph.num_nodes()).max().unwrap_or(0);

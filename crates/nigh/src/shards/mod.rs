@@ -29,7 +29,7 @@ use crate::dataset::{EdgeColumns, WeightColumn};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, whole_vectors};
 use crate::linalg::half::Storage;
-use crate::model::Model;
+use crate::models::Model;
 use crate::propagation::{MatrixFile, PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::source::{Signal, SignalScale, Source};
@@ -301,15 +301,10 @@ pub struct GraphCounts {
     pub weighted: bool,
 }
 
-/// Why a model is not used by tasks.
-pub(crate) const NOT_ON_RAY: &str = "tasks propagate rows of nodes, as Ã^K E and Ã^K F of smp-linear; nigh on one machine compares pairs within any memory";
-
 /// What has to be propagated for a model, as a JSON object: `matrix`, `hops`, `storage`, the matrix of `features` if the model has a
 /// branch for them, and `num_nodes` that the model knows. Of models all of whose message passing is `Ã^K E` and `Ã^K F`.
 pub fn message_passing(trained: &Trained) -> Result<Value> {
-    if trained.model().architecture().propagated_signal().is_none() {
-        return Err(Error::setting("model", &trained.config.model, NOT_ON_RAY));
-    }
+    trained.model().architecture().check_rows(&trained.config.model)?;
     let draw = trained.run().best_epoch as u64;
     message_passing_of(trained.model(), draw, trained.num_features_used(), trained.ids.len())
 }

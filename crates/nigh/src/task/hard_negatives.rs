@@ -10,7 +10,7 @@ use crate::dataset::Features;
 use crate::graph::{Graph, order_by};
 use crate::linalg::dispatch::simd;
 use crate::linalg::{SparseMatrix, dot};
-use crate::model::View;
+use crate::models::View;
 use crate::seeds::{Stream, below};
 use crate::threads;
 use rayon::prelude::*;
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
     use crate::dataset::generate;
     use crate::linalg::Matrix;
-    use crate::model::Heuristic;
+    use crate::models::Heuristic;
     use crate::seeds::{Purpose, Rng, Seeds};
     use std::sync::Arc;
 

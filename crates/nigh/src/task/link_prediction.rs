@@ -11,7 +11,7 @@ use super::{
 use crate::dataset::{Dataset, FixedPairs, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
 use crate::graph::Graph;
-use crate::model::View;
+use crate::models::View;
 use crate::names::named;
 use crate::propagation::Execution;
 use crate::seeds::{Purpose, Seeds};

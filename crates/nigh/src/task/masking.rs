@@ -1,23 +1,10 @@
 //! Training pairs are hidden from message passing while the model is asked about them. An edge that is visible when it is asked
 //! about answers for itself, and the model learns to look for it where the test has none.
 
-use super::{MOST_LISTED, Part, TrainingPairs, edges_at};
+use super::{MOST_LISTED, Masking, Part, TrainingPairs, edges_at};
 use crate::graph::stop;
-use crate::names::named;
 use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
-
-named! {
-    /// Which training pairs message passing does not see.
-    pub enum Masking, "kind of masking" {
-        /// Those of each fold, the same folds in every epoch.
-        Folds = "folds",
-        /// Those of each batch: other folds in every epoch.
-        Batch = "batch",
-        /// None: every training edge is visible.
-        None = "none",
-    }
-}
 
 /// Folds of the training pairs, unless there are too many pairs.
 const FOLDS: usize = 10;
@@ -81,7 +68,7 @@ fn hide(part: &Part<TrainingPairs>, fold: &[[u32; 2]]) -> Part<TrainingPairs> {
 mod tests {
     use super::*;
     use crate::dataset::Dataset;
-    use crate::model::View;
+    use crate::models::View;
     use crate::task::Split;
     use crate::train::Config;
 

@@ -11,10 +11,10 @@ mod ranking;
 mod reconstruction;
 mod sampled;
 
+pub use crate::choices::{Masking, Task};
 pub use link_prediction::TestEdges;
 #[cfg(test)]
 pub(crate) use link_prediction::{GraphParts, hold_out};
-pub use masking::Masking;
 pub(crate) use masking::{Folds, mask};
 pub(crate) use negatives::PairSampler;
 pub use negatives::{EvaluationNegatives, Negatives};
@@ -28,7 +28,7 @@ use crate::dataset::{Dataset, Features, FixedPairs, FixedSplit, Sample};
 use crate::error::{Error, Result, SplitProblem};
 use crate::graph::Graph;
 use crate::label_sets::LabelSets;
-use crate::model::View;
+use crate::models::View;
 use crate::names::named;
 use crate::propagation::Execution;
 use crate::seeds::{Purpose, Seeds, Stream};
@@ -37,20 +37,6 @@ use negatives::NegativeRule;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-
-named! {
-    /// What a model has to answer.
-    pub enum Task, "task" {
-        /// Which of the missing edges exist?
-        LinkPrediction = "link-prediction",
-        /// What class is a node of?
-        NodeClassification = "node-classification",
-        /// Are two nodes of the same class?
-        PairwiseNodeClassification = "pairwise-node-classification",
-        /// Which edges does the graph have, judging by the representations alone?
-        GraphReconstruction = "graph-reconstruction",
-    }
-}
 
 /// A question about one graph, with the view of it that message passing may see and nothing else: held-out edges can't
 /// leak, because they are not here.
@@ -449,11 +435,6 @@ impl SplitSettings {
 }
 
 impl Task {
-    /// Whether it is about pairs of nodes, and not single nodes.
-    pub fn is_about_pairs(self) -> bool {
-        self != Task::NodeClassification
-    }
-
     /// Refuses a split of nodes for a task about edges, and the reverse.
     pub fn check_split(self, split: &FixedSplit) -> Result<()> {
         let expected = match self {
@@ -464,11 +445,6 @@ impl Task {
         };
         let split = if split.held_out().is_some() { "edges" } else { "nodes" };
         if split == expected { Ok(()) } else { Err(Error::SplitKind { task: self.name(), expected, split }) }
-    }
-
-    /// Reconstruction leaves features out, so that only structure counts.
-    pub fn uses_features(self) -> bool {
-        self != Task::GraphReconstruction
     }
 
     /// What message passing sees of a sample when every one of its edges is known.

@@ -7,7 +7,7 @@ use super::{
 use crate::dataset::{Dataset, FixedSplit, Sample};
 use crate::error::{Result, SplitProblem};
 use crate::label_sets::LabelSets;
-use crate::model::View;
+use crate::models::View;
 use crate::seeds::{Purpose, Seeds};
 use std::collections::BTreeSet;
 use std::sync::Arc;

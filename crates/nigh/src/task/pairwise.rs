@@ -7,7 +7,7 @@ use super::{
 };
 use crate::dataset::Dataset;
 use crate::error::{Result, SplitProblem};
-use crate::model::View;
+use crate::models::View;
 use crate::names::named;
 use crate::seeds::{Purpose, Seeds, below};
 use std::collections::HashSet;

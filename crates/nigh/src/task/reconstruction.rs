@@ -5,7 +5,7 @@ use super::negatives::{NegativeRule, check_non_edges, draw_once};
 use super::{EvaluationPairs, PairParts, PairSampler, Part, SplitSettings, Task, TrainingPairs, problem};
 use crate::dataset::Dataset;
 use crate::error::{Result, SplitProblem};
-use crate::model::View;
+use crate::models::View;
 use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 //! loss, its gradient by central differences, and steps of Adam. Only random words come from the crate.
 
 use nigh::Matrix;
-use nigh::model::Model;
-use nigh::model::catalog::{self, Hyperparameters};
-use nigh::model::decoder::PairDecoder;
-use nigh::model::{Answer, Shape};
+use nigh::models::Model;
+use nigh::models::catalog::{self, Hyperparameters};
+use nigh::models::decoder::PairDecoder;
+use nigh::models::{Answer, Shape};
 use nigh::ops::softmax;
 use nigh::train::Adam;
 use nigh::{Features, Graph, Purpose, Seeds, View};

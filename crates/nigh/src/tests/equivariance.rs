@@ -1,10 +1,10 @@
 //! What holds for every model of the catalog: relabelling nodes relabels rows of `H`, and gradients are derivatives.
 
 use nigh::Matrix;
-use nigh::model::Model;
-use nigh::model::catalog::{self, Hyperparameters};
-use nigh::model::decoder::PairDecoder;
-use nigh::model::{Answer, Architecture, Recording, Scoring, Shape};
+use nigh::models::Model;
+use nigh::models::catalog::{self, Hyperparameters};
+use nigh::models::decoder::PairDecoder;
+use nigh::models::{Answer, Architecture, Recording, Scoring, Shape};
 use nigh::ops::softmax;
 use nigh::tape::Weight;
 use nigh::{Decoder, Features, Graph, Purpose, Refresh, Seeds, Signal, View};

@@ -1,7 +1,7 @@
 //! Held-out edges never reach message passing or training: one is planted, and nothing changes.
 
-use nigh::model::catalog;
-use nigh::model::decoder::PairDecoder;
+use nigh::models::catalog;
+use nigh::models::decoder::PairDecoder;
 use nigh::task::{EvaluationPairs, GraphParts, Masking, PairParts, Part, Split, hold_out, mask};
 use nigh::{Config, Dataset, Graph, Matrix, Protocol, Reconstruction, Run, Seeds, Training, View};
 
@@ -118,7 +118,7 @@ fn learn(model: &str, protocol: Protocol, plant: Plant) -> (Run, Matrix) {
     let parts = PairParts { train: vec![train], valid: vec![valid], test: Some(vec![test]) };
     let trained = training.split(Split::Pairs(parts)).run().unwrap();
     let model = trained.model();
-    match model.architecture().knows_pairs() {
+    match model.architecture().has_pair_features() {
         // It has no representations without features: what it learns is all in its weights.
         true => (trained.run().clone(), model.weights.get("pairs/scalars/1/weight").unwrap().value.clone()),
         false => (trained.run().clone(), model.represent(&view, 0)),

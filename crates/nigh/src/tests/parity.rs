@@ -1,12 +1,12 @@
 //! The same numbers as scikit-learn, OGB and PyTorch Geometric. `fixtures/make.py` made theirs.
 
-use nigh::encoder::{Encoder, Gin, Input, Layers, Propagated, Scope};
+use nigh::models::encoder::{Encoder, Gin, Input, Layers, Propagated, Scope};
 
 use nigh::metric::{ClassMetric, PairMetric, SetAnswers, SetMetric};
-use nigh::model::Model;
-use nigh::model::catalog::{self, Hyperparameters};
-use nigh::model::decoder::PairDecoder;
-use nigh::model::{Answer, Architecture, Head, Recording, Scoring, Shape};
+use nigh::models::Model;
+use nigh::models::catalog::{self, Hyperparameters};
+use nigh::models::decoder::PairDecoder;
+use nigh::models::{Answer, Architecture, Head, Recording, Scoring, Shape};
 use nigh::ops::pairs::{PairLoss, Scale};
 use nigh::ops::{sigmoid, softmax};
 use nigh::tape::{Var, Weight};

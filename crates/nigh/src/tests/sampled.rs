@@ -1,6 +1,7 @@
 //! Training on pairs that are drawn beforehand: the same model under every plan, in steps from file to file, and no held-out edge
 //! in sight.
 
+use crate::models::Separation;
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::{GraphStore, InputFiles};
 use nigh::formats::sections::{SectionWriter, Sections};
@@ -29,7 +30,7 @@ fn config(model: &str) -> Config {
 
 fn in_memory(dataset: &Dataset, config: &Config) -> Trained {
     let training = Training::new(dataset, config.clone()).unwrap();
-    assert!(training.is_sampled());
+    assert!(matches!(training.separation(), Separation::Rows { .. }));
     training.run().unwrap()
 }
 
@@ -274,17 +275,27 @@ fn no_held_out_edge_is_in_sight() {
 }
 
 #[test]
-fn what_can_not_be_drawn_beforehand_is_trained_as_before() {
+fn what_can_not_be_drawn_beforehand_is_trained_in_memory_and_says_why() {
     let dataset = plain();
-    let is_sampled = |config: Config| Training::new(&dataset, config).unwrap().is_sampled();
-    assert!(is_sampled(config("smp-linear")));
-    assert!(!is_sampled(config("gcn")) && !is_sampled(config("smp-proximity")));
-    assert!(!is_sampled(Config { pairs_per_epoch: 0, ..config("smp-linear") }));
-    assert!(!is_sampled(Config { pairs_per_epoch: 1_000_000, ..config("smp-linear") }), "all edges are no sample");
-    assert!(!is_sampled(Config { refresh: nigh::Refresh::Resampled.into(), ..config("smp-linear") }));
-    assert!(!is_sampled(Config { mask_training_pairs: Masking::Folds.into(), ..config("smp-linear") }));
-    assert!(!is_sampled(Config { test_edges: TestEdges::TrainingAndValidation, ..config("smp-linear") }));
-    assert!(!is_sampled(Config { evaluation_negatives: EvaluationNegatives::Heart.into(), ..config("smp-linear") }));
+    let separation = |config: Config| Training::new(&dataset, config).unwrap().separation();
+    assert!(matches!(separation(config("smp-linear")), Separation::Rows { .. }));
+    assert_eq!(separation(config("smp-proximity")), Separation::Pairs);
+    let linear = || config("smp-linear");
+    let all_edges = "pairs-per-epoch is not below the number of edges";
+    for (config, reason) in [
+        (config("gcn"), "weights are learnt between its hops"),
+        (Config { pairs_per_epoch: 0, ..linear() }, "pairs-per-epoch is 0, so that all edges are learnt from"),
+        (Config { pairs_per_epoch: 1_000_000, ..linear() }, all_edges),
+        (Config { refresh: nigh::Refresh::Resampled.into(), ..linear() }, "the signal is resampled in every epoch"),
+        (Config { mask_training_pairs: Masking::Folds.into(), ..linear() }, "mask-training-pairs is not none"),
+        (Config { test_edges: TestEdges::TrainingAndValidation, ..linear() }, "test-edges is not training"),
+        (
+            Config { evaluation_negatives: EvaluationNegatives::Heart.into(), ..linear() },
+            "every positive has negatives of its own in the evaluation",
+        ),
+    ] {
+        assert_eq!(separation(config), Separation::InMemory(reason));
+    }
 }
 
 #[test]

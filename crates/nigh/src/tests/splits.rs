@@ -2,7 +2,7 @@
 
 use nigh::Auto;
 use nigh::dataset::{FixedPairs, FixedSplit, PaperDefaults, generate};
-use nigh::model::catalog::MODELS;
+use nigh::models::catalog::MODELS;
 use nigh::sampled::PairsFile;
 use nigh::task::{EvaluationPairs, LabelledNodes, MOST_HELD_OUT, Part, SameLabelPairs, TrainingPairs};
 use nigh::{

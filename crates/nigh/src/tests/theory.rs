@@ -2,12 +2,12 @@
 
 use nigh::certify::{Certification, MeasuredPair, sample_pairs, sufficient_width};
 use nigh::dataset::generate;
-use nigh::encoder::Gin;
-use nigh::encoder::Layers;
 use nigh::graph::proximity::Walks;
-use nigh::model::Model;
-use nigh::model::catalog::{self, Hyperparameters};
-use nigh::model::{Architecture, Shape};
+use nigh::models::Model;
+use nigh::models::catalog::{self, Hyperparameters};
+use nigh::models::encoder::Gin;
+use nigh::models::encoder::Layers;
+use nigh::models::{Architecture, Shape};
 use nigh::{Features, Graph, Matrix, Operator, Seeds, Signal, View};
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Adam (Kingma and Ba), with weight decay as part of the gradient, as in the paper's runs, or apart from it.
 
+use crate::choices::Optimizer;
 use crate::linalg::Matrix;
 use crate::linalg::dispatch::simd;
-use crate::names::named;
 use crate::tape::Weights;
 use crate::threads;
 use rayon::prelude::*;
@@ -10,16 +10,6 @@ use rayon::prelude::*;
 const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
-
-named! {
-    /// Adam, and what weight decay changes in its steps.
-    pub enum Optimizer, "optimizer" {
-        /// The gradient: `g <- g + λ w`. What a weight loses then depends on how large its gradients are.
-        Adam = "adam",
-        /// The weight itself: `w <- w - η λ w` beside the step (AdamW, Loshchilov and Hutter), with the learning rate `η`.
-        AdamW = "adamw",
-    }
-}
 
 /// The state of the optimiser: first and second moments of every weight, in their order.
 #[derive(Debug, Clone, PartialEq)]

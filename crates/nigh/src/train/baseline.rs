@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::graph::Graph;
 use crate::label_sets::LabelSets;
 use crate::metric::{ClassMetric, Metric, Metrics, PairMetric, SetAnswers, SetMetric};
-use crate::model::Heuristic;
+use crate::models::Heuristic;
 use crate::task::{EvaluationPairs, LabelledNodes, LabelledSets, NodeParts, Part, SetParts, Split, Task};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -249,7 +249,7 @@ fn named<M: Copy + Into<Metric>>(metrics: &[M], of_parts: &[Vec<f64>]) -> Metric
 mod tests {
     use super::*;
     use crate::dataset::Features;
-    use crate::model::View;
+    use crate::models::View;
     use crate::task::PairParts;
 
     /// A star of four leaves and a pair apart; the nodes to be classified have these labels.

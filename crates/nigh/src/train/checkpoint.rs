@@ -5,7 +5,7 @@ use super::trainer::{Best, Snapshot, State};
 use super::{Adam, EndedRepeats, Evaluation, Job, Run, Splits};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::model::Model;
+use crate::models::Model;
 use crate::tensors::{self, Tensors};
 use nigh_formats::atomic;
 use nigh_formats::digest;
@@ -201,7 +201,7 @@ impl CheckpointWriter<'_> {
 mod tests {
     use super::*;
     use crate::dataset::Dataset;
-    use crate::model::Dimensions;
+    use crate::models::Dimensions;
     use crate::seeds::Seeds;
     use crate::train::Config;
 

@@ -3,7 +3,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::model::{Architecture, Head};
+use crate::models::{Architecture, Head};
 use crate::task::Task;
 
 /// Matrices of `N × C` numbers that training holds at once, at least: scores and their gradient. Measured with 1,000 classes:
@@ -36,7 +36,7 @@ fn check_against(available: u64, dataset: &Dataset, classes: usize, architecture
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::catalog::{self, Hyperparameters};
+    use crate::models::catalog::{self, Hyperparameters};
 
     #[test]
     fn more_classes_than_memory_allows_are_refused_with_the_figures() {

@@ -1,13 +1,12 @@
 //! Every setting, with its default and range. What `auto` means for a model is in `preset.rs`: the paper's appendix for its models.
 
-use super::adam::Optimizer;
-use super::schedule::Schedule;
 use super::setting::{self, Setting, SettingGroup, settings};
+use crate::choices::{Optimizer, Schedule};
 use crate::error::{Error, Result};
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
-use crate::model::catalog::NodeTable;
-use crate::model::{Decoder, Without, catalog};
+use crate::models::catalog::NodeTable;
+use crate::models::{self, Decoder, Without, catalog};
 use crate::names::{Auto, named};
 use crate::propagation::Proximities;
 use crate::propagation::walks::MAX_LENGTH;
@@ -149,7 +148,7 @@ settings! {
         /// the CPU caches; its error is reported
         hop_storage: {Storage = Storage::Single}, "STORAGE";
     }
-    SettingGroup::Model("smp-proximity") => {
+    SettingGroup::Model(models::proximity::NAME) => {
         /// Walk proximities: `exact`, `estimated` (from a Gaussian E with `signal-dim` columns), or `auto` (exact where counting walks
         /// is cheap)
         proximities: [Proximities], "KIND";
@@ -164,7 +163,7 @@ settings! {
         /// `similarities` (of features) and `representations` (of both nodes)
         without: {Without = Without::default()}, "PARTS";
     }
-    SettingGroup::Model("node2vec") => {
+    SettingGroup::Model(models::node2vec::NAME) => {
         /// Nodes per random walk
         walk_length: {usize = Node2Vec::default().walk_length}, "N";
         /// Random walks started at every node

@@ -3,14 +3,12 @@
 
 use super::config::{Config, Resolved};
 use super::resolve::FitSettings;
-use super::schedule::Schedule;
 use super::setting::Setting;
+use crate::choices::Schedule;
 use crate::dataset::{Dataset, FixedSplit};
 use crate::error::Result;
-use crate::model::{Answer, Architecture, Decoder, Dimensions, Model, PairSource, Scoring, Shape};
-use crate::propagation::Proximities;
+use crate::models::{Dimensions, Model, Shape};
 use crate::seeds::Seeds;
-use crate::source::Source;
 use crate::task::{
     EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, SplitSettings, Task, TestEdges,
 };
@@ -71,7 +69,7 @@ impl Resolved {
         let dimensions = Dimensions::of(&self.node_features.seen(dataset));
         let architecture = self.architecture(dimensions)?;
         let learns = architecture.learns(!self.task.is_about_pairs(), self.decoder);
-        let shape = shape_in_use(self.shape(dimensions), &architecture);
+        let shape = self.shape(dimensions).in_use(&architecture);
         // Weights are declared for a few nodes and features, whose number no setting changes.
         let small = Shape { num_ids: shape.num_ids.min(2), num_features: shape.num_features.min(2), ..shape };
         let model = Model::build(architecture.clone(), small, Seeds::new(0))?;
@@ -83,32 +81,6 @@ impl Resolved {
         // Hard negatives are chosen by features as well.
         let features = (split.evaluation_negatives == EvaluationNegatives::Heart).then_some(dimensions.features);
         Ok(format!("{features:?} {split:?} {fit:?} {architecture:?} {shape:?} {width} {weights:?}"))
-    }
-}
-
-/// The shape without what the architecture does not use. Widths and lengths show in its weights.
-fn shape_in_use(shape: Shape, architecture: &Architecture) -> Shape {
-    let usual = Shape::default();
-    let uses_signal = architecture.uses(Source::Signal);
-    let walks = architecture.pair_sources.contains(&PairSource::Walks);
-    let is_estimated = walks && shape.proximities == Proximities::Estimated;
-    let uses_width = uses_signal || is_estimated || architecture.uses(Source::Eigenvectors);
-    Shape {
-        // Vectors of a model that knows pairs are made from it as well.
-        signal: if uses_signal || architecture.knows_pairs() { shape.signal } else { usual.signal },
-        signal_dim: if uses_width { shape.signal_dim } else { usual.signal_dim },
-        signal_scale: if uses_signal { shape.signal_scale } else { usual.signal_scale },
-        refresh: if uses_signal { shape.refresh } else { usual.refresh },
-        num_features: if architecture.uses(Source::Features) { shape.num_features } else { usual.num_features },
-        proximities: if walks { shape.proximities } else { usual.proximities },
-        answer: match (shape.answer, usual.answer) {
-            (Answer::Scores(scoring), Answer::Scores(usual)) => Answer::Scores(match scoring.decoder {
-                Decoder::HadamardMlp | Decoder::Proximity => scoring,
-                decoder => Scoring { decoder, ..usual },
-            }),
-            (answer, _) => answer,
-        },
-        ..shape
     }
 }
 
@@ -183,7 +155,7 @@ mod tests {
     use super::*;
     use crate::dataset::Features;
     use crate::linalg::Matrix;
-    use crate::model::catalog::MODELS;
+    use crate::models::catalog::MODELS;
     use crate::train::NodeFeatures;
     use crate::train::Reporting;
     use crate::train::SettingGroup;

@@ -7,12 +7,12 @@ use crate::dataset::{Dataset, FixedSplit, Sample};
 use crate::display::byte_size;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
-use crate::model::Architecture;
+use crate::models::{Architecture, Separation, runs_in_memory, why_in_memory};
 use crate::propagation::Execution;
 use crate::propagation::Proximities;
 use crate::propagation::walks::{self, ExactCost};
 use crate::propagation::{CostEstimate, PairWorkload, PartSize, Workload, total};
-use crate::source::Source;
+use crate::source::{Refresh, Source};
 use crate::task::{Folds, MOST_LISTED, Masking, SplitChoice, Task, TestEdges, num_held_out};
 use std::path::Path;
 
@@ -25,10 +25,64 @@ pub(crate) enum PlannedRun {
 }
 
 impl Resolved {
-    /// Whether such a training, or its evaluation, keeps to any limit that a plan finds enough: message passing comes before everything that
-    /// is learnt, and the pairs that are asked about are drawn at random.
-    pub(crate) fn has_plan(&self, dataset: &Dataset, architecture: &Architecture) -> bool {
-        self.is_sampled(dataset, architecture) || self.compares_pairs(dataset, architecture)
+    /// How a training with these settings, or its evaluation, is separated into propagation and learning. One in memory is not planned,
+    /// but only checked against a limit.
+    pub(crate) fn separation(&self, dataset: &Dataset, architecture: &Architecture) -> Separation {
+        let separation = architecture.separation();
+        let of_settings = match separation {
+            Separation::Rows { .. } => self.against_links(dataset).or_else(|| self.against_rows(dataset, architecture)),
+            Separation::Pairs => self.against_links(dataset).or_else(|| match self.mask_training_pairs {
+                Masking::Folds => None,
+                Masking::Batch | Masking::None => Some("mask-training-pairs is not folds"),
+            }),
+            Separation::InMemory(_) => None,
+        };
+        of_settings.map_or(separation, Separation::InMemory)
+    }
+
+    /// What speaks against a plan for links with random held-out edges.
+    fn against_links(&self, dataset: &Dataset) -> Option<&'static str> {
+        let is_given = |split: &FixedSplit| split.held_out().is_some() && self.split == SplitChoice::Given;
+        if self.task != Task::LinkPrediction {
+            Some("only link-prediction is planned")
+        } else if dataset.samples.len() != 1 {
+            Some("there are several graphs")
+        } else if self.evaluation_negatives.pooled().is_none() {
+            Some("every positive has negatives of its own in the evaluation")
+        } else if dataset.fixed_split.as_ref().is_some_and(is_given) {
+            Some("the split is given")
+        } else {
+            None
+        }
+    }
+
+    /// What speaks against sampled pairs whose rows are gathered.
+    fn against_rows(&self, dataset: &Dataset, architecture: &Architecture) -> Option<&'static str> {
+        let sample = &dataset.samples[0];
+        if self.pairs_per_epoch == 0 {
+            Some("pairs-per-epoch is 0, so that all edges are learnt from")
+        } else if self.pairs_per_epoch >= sample.graph.num_edges() {
+            Some("pairs-per-epoch is not below the number of edges")
+        } else if self.refresh != Refresh::Fixed {
+            Some("the signal is resampled in every epoch")
+        } else if self.mask_training_pairs != Masking::None {
+            Some("mask-training-pairs is not none")
+        } else if self.test_edges != TestEdges::Training {
+            Some("test-edges is not training")
+        } else if architecture.maps_first(&sample.graph, &sample.features).is_some() {
+            Some("features are so wide and sparse that they are multiplied by a learnt weight before hops")
+        } else {
+            None
+        }
+    }
+
+    /// Refuses a training whose pairs tasks on many machines cannot learn from.
+    pub(crate) fn check_rows(&self, dataset: &Dataset, architecture: &Architecture) -> Result<()> {
+        architecture.check_rows(&self.model)?;
+        match self.separation(dataset, architecture).in_memory_reason() {
+            Some(reason) => Err(runs_in_memory(&self.model, reason)),
+            None => Ok(()),
+        }
     }
 
     /// How a run is done within a limit, or without one; `None` if it has no plan. An error if the limit is too low.
@@ -40,12 +94,12 @@ impl Resolved {
         memory: Option<Memory>,
     ) -> Result<Option<CostEstimate>> {
         let workload = self.workload(&dataset.samples[0], architecture);
-        let estimate = if self.is_sampled(dataset, architecture) {
-            workload.sampled_training(&self.sampled_workload(workload.num_edges), memory)
-        } else if self.compares_pairs(dataset, architecture) {
-            workload.pair_training(&self.pair_workload(&dataset.samples[0], architecture, run), memory)
-        } else {
-            return Ok(None);
+        let estimate = match self.separation(dataset, architecture) {
+            Separation::Rows { .. } => workload.sampled_training(&self.sampled_workload(workload.num_edges), memory),
+            Separation::Pairs => {
+                workload.pair_training(&self.pair_workload(&dataset.samples[0], architecture, run), memory)
+            }
+            Separation::InMemory(_) => return Ok(None),
         };
         estimate.map(Some).map_err(|least| memory.unwrap_or(least).too_little(least, workload.remedy()))
     }
@@ -62,7 +116,10 @@ impl Resolved {
             return Ok(Execution::of(&plan, folder));
         }
         let needed = self.needed_in_memory(dataset, architecture);
-        if total(&needed) <= memory.bytes() { Ok(Execution::default()) } else { Err(beyond(memory, &needed)) }
+        match total(&needed) <= memory.bytes() {
+            true => Ok(Execution::default()),
+            false => Err(beyond(memory, &needed, &self.model, self.separation(dataset, architecture))),
+        }
     }
 
     /// What a training takes that represents all nodes at once, on the largest of the graphs.
@@ -89,18 +146,6 @@ impl Resolved {
             storage: self.hop_storage,
             ..Workload::of_graph(&sample.graph, self.signal_dim, self.hops)
         }
-    }
-
-    /// Whether pairs are compared over rows that message passing gives, and numbers of pairs are all that is learnt from: of links of one
-    /// graph, with a random split.
-    fn compares_pairs(&self, dataset: &Dataset, architecture: &Architecture) -> bool {
-        let is_given = |split: &FixedSplit| split.held_out().is_some() && self.split == SplitChoice::Given;
-        dataset.samples.len() == 1
-            && self.task == Task::LinkPrediction
-            && self.mask_training_pairs == Masking::Folds
-            && self.evaluation_negatives.pooled().is_some()
-            && !dataset.fixed_split.as_ref().is_some_and(is_given)
-            && architecture.compares_first()
     }
 
     fn pair_workload(&self, sample: &Sample, architecture: &Architecture, run: PlannedRun) -> PairWorkload {
@@ -148,13 +193,11 @@ impl Resolved {
     }
 }
 
-/// A run that does not fit, with its parts and what would.
-pub(crate) fn beyond(memory: Memory, needed: &[PartSize]) -> Error {
+/// A run in memory that does not fit, with its parts and what would.
+pub(crate) fn beyond(memory: Memory, needed: &[PartSize], model: &str, separation: Separation) -> Error {
     let parts: Vec<String> =
         needed.iter().map(|part| format!("{} {}", part.part, byte_size(part.bytes as u64))).collect();
-    let remedy = format!(
-        "{}; a model that propagates before it learns keeps to any memory if the edges are in a graph file (`nigh data convert`):          smp-proximity, or smp-linear with pairs-per-epoch; a smaller signal-dim or width needs less",
-        parts.join(", ")
-    );
+    let reason = separation.in_memory_reason().map_or(String::new(), |reason| why_in_memory(model, reason));
+    let remedy = format!("{}; {reason}; a smaller signal-dim or width needs less", parts.join(", "));
     memory.too_little(Memory::new(total(needed)), &remedy)
 }

@@ -15,16 +15,13 @@ mod observer;
 mod pair_objective;
 mod pair_table;
 mod pool;
-pub(crate) mod preset;
 mod reordered;
 mod resolve;
 pub(crate) mod sampled;
-mod schedule;
 mod setting;
 mod trainer;
 
 pub(crate) use adam::Adam;
-pub use adam::Optimizer;
 pub use baseline::Baseline;
 pub use baseline::constant_answer;
 pub use checkpoint::Checkpoint;
@@ -33,10 +30,10 @@ pub use observer::{Observer, Progress, Silent, Stage};
 pub use resolve::ChosenModel;
 #[cfg(test)]
 pub(crate) use resolve::FitSettings;
-pub(crate) use sampled::{AskedNodes, HeldOut};
-pub use schedule::Schedule;
+pub(crate) use sampled::{HeldOut, RequiredNodes};
 pub use setting::{Setting, SettingGroup};
 
+pub use crate::choices::{Optimizer, Schedule};
 pub use crate::statistics::mean_and_std;
 
 use crate::certify;
@@ -46,10 +43,9 @@ use crate::graph::Operator;
 use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
 use crate::metric::{ClassMetric, Metric, Metrics, PairMetric, SetMetric};
-use crate::model::{Architecture, Dimensions, Model, PairSource};
-use crate::propagation::Execution;
-use crate::propagation::Proximities;
+use crate::models::{Architecture, Dimensions, Model, PairSource};
 use crate::propagation::walks::max_row_norm;
+use crate::propagation::{Execution, Proximities};
 use crate::seeds::{Purpose, Seeds};
 use crate::task::{ConnectedPairs, EvaluationPairs, LabelledNodes, LabelledSets, Masking, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
@@ -556,7 +552,7 @@ mod tests {
     use super::*;
     use crate::dataset::Features;
     use crate::graph::Graph;
-    use crate::model::View;
+    use crate::models::View;
     use crate::source::Refresh;
     use crate::task::PairParts;
 

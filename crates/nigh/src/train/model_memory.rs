@@ -3,7 +3,7 @@
 
 use super::Resolved;
 use crate::error::{Error, Result};
-use crate::model::{Architecture, Dimensions, Model};
+use crate::models::{Architecture, Dimensions, Model};
 use nigh_formats::memory::{self, TooLarge};
 
 /// Matrices of the shape of a weight: its value, the gradient and its next contribution, both moments of Adam, and the best value.

@@ -6,7 +6,7 @@ use super::resolve::FitSettings;
 use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::metric::{ClassMetric, SetAnswers, SetMetric};
-use crate::model::{Ask, KnownClasses, Model, Recording};
+use crate::models::{Ask, KnownClasses, Model, Recording};
 use crate::ops::{sigmoid, softmax};
 use crate::task::{LabelledNodes, LabelledSets, Part, Question};
 use std::marker::PhantomData;
@@ -298,7 +298,7 @@ impl Agreement {
 mod tests {
     use super::*;
     use crate::dataset::{Dataset, Features, Sample};
-    use crate::model::Dimensions;
+    use crate::models::Dimensions;
     use crate::seeds::Seeds;
     use crate::task::{Split, Task};
     use crate::train::Config;

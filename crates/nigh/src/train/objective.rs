@@ -5,7 +5,7 @@ use super::mean_and_std;
 use super::resolve::FitSettings;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::model::{Model, Recording};
+use crate::models::{Model, Recording};
 use crate::seeds::Seeds;
 use crate::task::{Part, Parts, Question};
 

@@ -7,8 +7,8 @@ use super::resolve::FitSettings;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::metric::{PairMetric, rank_correlation};
-use crate::model::decoder::PairDecoder;
-use crate::model::{Model, Recording};
+use crate::models::decoder::PairDecoder;
+use crate::models::{Model, Recording};
 use crate::ops::pairs::{Scale, scores as pair_scores};
 use crate::propagation::products::PairEnds;
 use crate::seeds::{Purpose, Seeds};
@@ -170,7 +170,7 @@ struct AskedVectors {
 
 impl AskedVectors {
     fn new(model: &Model, part: &Part<EvaluationPairs>, h: Matrix) -> AskedVectors {
-        if !model.architecture().knows_pairs() {
+        if !model.architecture().has_pair_features() {
             return AskedVectors { question: part.question.clone(), rows: h, nodes: None };
         }
         let (question, nodes) = compared(&part.question);
@@ -216,7 +216,7 @@ fn vectors_auc(
     draw: u64,
     mut first: Option<AskedVectors>,
 ) -> Result<Option<f64>> {
-    let has_vectors = model.architecture().knows_pairs() || model.representation_width() > 0;
+    let has_vectors = model.architecture().has_pair_features() || model.representation_width() > 0;
     if !has_vectors || parts.iter().any(|part| part.question.ranking != Ranking::Pooled) {
         return Ok(None);
     }
@@ -393,7 +393,7 @@ impl Objective for PairObjective {
 mod tests {
     use super::*;
     use crate::dataset::Dataset;
-    use crate::model::Dimensions;
+    use crate::models::Dimensions;
     use crate::task::Split;
     use crate::train::Config;
 

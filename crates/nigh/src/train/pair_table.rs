@@ -1,7 +1,7 @@
 //! Training pairs with what is known of them. None of it is learnt, so it is computed once for all epochs.
 
 use crate::linalg::Matrix;
-use crate::model::Model;
+use crate::models::Model;
 use crate::seeds::{Purpose, Seeds};
 use crate::task::{Part, TrainingPairs};
 
@@ -126,7 +126,7 @@ impl PairTable {
 mod tests {
     use super::*;
     use crate::dataset::Dataset;
-    use crate::model::Dimensions;
+    use crate::models::Dimensions;
     use crate::task::Split;
     use crate::train::Config;
 

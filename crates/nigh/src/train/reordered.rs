@@ -1,7 +1,7 @@
 //! The nodes of large graphs in an order that suits the caches. Questions stay the same, and random draws for a node go by its
 //! address; only sums over neighbours run in another order.
 
-use crate::model::View;
+use crate::models::View;
 use crate::task::{Part, Parts, Question};
 use std::sync::Arc;
 

@@ -1,14 +1,13 @@
 //! From a configuration with open choices to one with none, and from that to what each stage needs.
 
-use super::adam::Optimizer;
 use super::config::{Choices, Config, NodeFeatures, Protocol, Resolved};
-use super::preset::Preset;
-use super::schedule::Schedule;
+use crate::choices::{Optimizer, Schedule};
 use crate::dataset::{Dataset, FixedSplit, PaperDefaults};
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric, SetMetric};
-use crate::model::catalog::{self, Hyperparameters, NodeTable};
-use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
+use crate::models::catalog::{self, CatalogModel, Hyperparameters, NodeTable};
+use crate::models::preset::Preset;
+use crate::models::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
 use crate::propagation::Execution;
 use crate::propagation::Proximities;
@@ -42,9 +41,10 @@ impl Config {
     pub fn resolve(self, dataset: &Dataset) -> Result<Resolved> {
         let model = self.chosen_model().name;
         // Settings of encoders do not change what resolving asks of an architecture.
-        let architecture = catalog::find(&model)?.architecture(&Hyperparameters::default());
+        let of_catalog = catalog::find(&model)?;
+        let architecture = of_catalog.architecture(&Hyperparameters::default());
         let dataset = self.node_features.seen(dataset);
-        let preset = Preset::of(&model, Dimensions::of(&dataset))?;
+        let preset = of_catalog.preset(Dimensions::of(&dataset));
         self.resolve_for(&dataset, model, &architecture, preset)
     }
 
@@ -66,13 +66,11 @@ impl Config {
         if let Auto::Is(name) = &self.model {
             return ChosenModel { name: name.clone(), reason: None };
         }
-        let (name, reason) = match (self.protocol, self.task) {
-            (Protocol::Published, _) => ("smp-linear", "the paper's main model, since the protocol is the paper's"),
-            (_, Task::LinkPrediction) => ("smp-proximity", "the default for links, with or without features"),
-            (_, Task::NodeClassification) => ("smp-gated", "the default for classes, with or without features"),
-            _ => ("smp-linear", "the paper's main model"),
+        let (model, reason) = match self.protocol {
+            Protocol::Published => (CatalogModel::main(), "the paper's main model, since the protocol is the paper's"),
+            Protocol::Strict | Protocol::Ncn => CatalogModel::default_for(self.task),
         };
-        ChosenModel { name: name.to_string(), reason: Some(reason) }
+        ChosenModel { name: model.name.to_string(), reason: Some(reason) }
     }
 
     /// As `resolve`, for an architecture that need not be in the catalog, with what it brings along, and for the data as it
@@ -92,12 +90,7 @@ impl Config {
             Protocol::Published => Negatives::Loose,
             Protocol::Strict | Protocol::Ncn => Negatives::Exact,
         };
-        let is_heuristic = architecture.heuristic.is_some();
-        let decoder = self.decoder.unwrap_or(match architecture.knows_pairs() {
-            true => Decoder::Proximity,
-            false if is_heuristic => Decoder::Graph,
-            false => Decoder::Cosine,
-        });
+        let decoder = self.decoder.unwrap_or(architecture.usual_decoder());
         let all_at_once = if decoder == Decoder::HadamardMlp { 1 << 16 } else { 0 };
         let [train_per_class, valid_per_class, test_per_class] = self.per_class(dataset)?;
         let small = dataset.samples.iter().all(|sample| sample.graph.num_nodes() <= MAX_NODES_FOR_ALL_PAIRS);
@@ -274,30 +267,16 @@ impl Config {
 
     /// Whether the model can do the task on such data.
     fn check_model(&self, model: &str, architecture: &Architecture, decoder: Decoder, several: bool) -> Result<()> {
-        let wrong = |problem: &str| Err(Error::setting("model", model, problem));
+        let wrong = |problem: String| Err(Error::setting("model", model, problem));
+        let instead = CatalogModel::main().name;
         if self.task == Task::NodeClassification && !architecture.can_classify() {
-            return wrong("it answers for pairs alone; take smp-linear to classify nodes");
+            return wrong(format!("it answers for pairs alone; take {instead} to classify nodes"));
         }
         if several && architecture.knows_nodes_alone() {
-            return wrong("all it learns belongs to the nodes of one graph, and these are several; take smp-linear");
+            let problem = "all it learns belongs to the nodes of one graph, and these are several";
+            return wrong(format!("{problem}; take {instead}"));
         }
-        if (decoder == Decoder::Graph) != architecture.heuristic.is_some() {
-            let problem = match architecture.heuristic {
-                Some(_) => format!("{model} counts in the graph and has no representations to decode; leave it out"),
-                None => {
-                    format!("it belongs to heuristics like common-neighbors; {model} has representations to decode")
-                }
-            };
-            return Err(Error::setting("decoder", decoder, problem));
-        }
-        if (decoder == Decoder::Proximity) != architecture.knows_pairs() {
-            let problem = match architecture.knows_pairs() {
-                true => format!("{model} scores pairs by all that it knows of them; leave it out"),
-                false => format!("it belongs to smp-proximity; {model} knows representations alone"),
-            };
-            return Err(Error::setting("decoder", decoder, problem));
-        }
-        Ok(())
+        architecture.check_decoder(model, decoder)
     }
 }
 

@@ -4,18 +4,18 @@
 
 use super::baseline::{self, Baseline};
 use super::{Job, Observer, PreparedSplit, Reporting, Resolved, Stage, reported_of_pairs};
-use crate::dataset::{Dataset, Features, FixedSplit, Sample};
+use crate::dataset::{Dataset, Features, Sample};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
-use crate::model::{Architecture, Model, View};
+use crate::models::{Model, View};
 use crate::propagation::SampledWorkload;
 use crate::propagation::{Execution, PanelSource, Propagation};
 use crate::seeds::Seeds;
-use crate::source::{Refresh, Source};
+use crate::source::Source;
 use crate::task::{
-    DrawnPairs, EvaluationPairs, Masking, PairParts, Part, SampledPairs, Sampling, Split, SplitChoice, Task, TestEdges,
-    TrainingPairs, held_out_edges, num_held_out, sample_pairs,
+    DrawnPairs, EvaluationPairs, PairParts, Part, SampledPairs, Sampling, Split, TrainingPairs, held_out_edges,
+    num_held_out, sample_pairs,
 };
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -37,14 +37,14 @@ pub struct HeldOut {
 
 /// The nodes whose rows a training needs, in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedNodes {
+pub struct RequiredNodes {
     /// Ends of pairs to learn from.
     pub train: Vec<u32>,
     /// Ends of pairs of validation and test.
     pub evaluated: Vec<u32>,
 }
 
-impl AskedNodes {
+impl RequiredNodes {
     /// Those to learn from, and those of validation and test.
     pub(crate) fn lists(&self) -> [&[u32]; 2] {
         [&self.train, &self.evaluated]
@@ -52,23 +52,6 @@ impl AskedNodes {
 }
 
 impl Resolved {
-    /// Whether a training with these settings learns from pairs that are drawn beforehand: `pairs-per-epoch` of the edges of one graph,
-    /// by a model whose message passing comes first and stays the same.
-    pub(crate) fn is_sampled(&self, dataset: &Dataset, architecture: &Architecture) -> bool {
-        let [sample] = &dataset.samples[..] else { return false };
-        let is_given = |split: &FixedSplit| split.held_out().is_some() && self.split == SplitChoice::Given;
-        let draws = self.pairs_per_epoch > 0 && self.pairs_per_epoch < sample.graph.num_edges();
-        draws
-            && self.task == Task::LinkPrediction
-            && self.refresh == Refresh::Fixed
-            && self.mask_training_pairs == Masking::None
-            && self.test_edges == TestEdges::Training
-            && self.evaluation_negatives.pooled().is_some()
-            && !dataset.fixed_split.as_ref().is_some_and(is_given)
-            && architecture.propagated_signal().is_some()
-            && architecture.maps_first(&sample.graph, &sample.features).is_none()
-    }
-
     /// How many pairs such a training asks about in a graph of so many edges.
     pub(crate) fn sampled_workload(&self, num_edges: usize) -> SampledWorkload {
         let held_out = num_held_out(num_edges, &self.split()).unwrap_or_default();
@@ -126,7 +109,7 @@ impl HeldOut {
     }
 
     /// The nodes whose rows are needed.
-    pub fn nodes(&self) -> AskedNodes {
+    pub fn nodes(&self) -> RequiredNodes {
         let SampledPairs { train, valid, test } = &self.pairs;
         let distinct = |mut nodes: Vec<u32>| {
             nodes.par_sort_unstable();
@@ -135,17 +118,17 @@ impl HeldOut {
             nodes
         };
         let of_both = [&valid.positive, &valid.negative].into_iter().chain([&test.positive, &test.negative]);
-        AskedNodes {
+        RequiredNodes {
             train: distinct(ends_of([&train.positive, &train.negative]).collect()),
             evaluated: distinct(of_both.flatten().flatten().copied().collect()),
         }
     }
 
-    /// The split of a repeat, given what message passing gives for [`AskedNodes::lists`]: `Ẽ`, and `Ã^K F` where the model has a branch
+    /// The split of a repeat, given what message passing gives for [`RequiredNodes::lists`]: `Ẽ`, and `Ã^K F` where the model has a branch
     /// for it. Node `i` is known as `addresses[i]`.
     pub(crate) fn prepared(
         self,
-        nodes: AskedNodes,
+        nodes: RequiredNodes,
         [train_signal, evaluated_signal]: [Matrix; 2],
         features: Option<[Matrix; 2]>,
         addresses: Option<&[u32]>,

@@ -1,14 +1,13 @@
 //! What a setting is: a name, a help text, a default, and how its value is written. [`settings!`] makes `Config`, which may
 //! leave choices open, and `Resolved`, in which all are made, from one declaration of each setting.
 
-use super::adam::Optimizer;
 use super::config::{NodeFeatures, Protocol};
-use super::schedule::Schedule;
+use crate::choices::{Optimizer, Schedule};
 use crate::error::Error;
 use crate::linalg::half::Storage;
 use crate::metric::Metric;
-use crate::model::catalog::NodeTable;
-use crate::model::{Decoder, Without};
+use crate::models::catalog::NodeTable;
+use crate::models::{Decoder, Without};
 use crate::names::Auto;
 use crate::propagation::Proximities;
 use crate::source::{Reconstruction, Refresh, Signal, SignalScale};

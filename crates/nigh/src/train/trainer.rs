@@ -7,7 +7,7 @@ use super::resolve::FitSettings;
 use super::{Adam, Evaluation};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::model::{Model, Recording, View};
+use crate::models::{Model, Recording, View};
 use crate::seeds::{Purpose, Seeds};
 use crate::tape::Weights;
 use crate::task::{Masking, Part, Parts};

@@ -3,7 +3,7 @@
 use super::{StreamedEmbedding, Trained};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::model::Answer;
+use crate::models::Answer;
 use crate::ops::{sigmoid, softmax};
 use std::path::Path;
 

@@ -5,6 +5,7 @@ use crate::dataset::{Dataset, FixedSplit};
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::metric::Metrics;
+use crate::models::Separation;
 use crate::propagation::Execution;
 use crate::seeds::Seeds;
 use crate::task::{Masking, SplitChoice, SplitSettings};
@@ -65,13 +66,13 @@ impl Trained {
         if execution.graph_in.is_none() {
             aligned.samples.iter().try_for_each(|sample| sample.graph.load())?;
         }
-        let (split, digest) = match self.config.is_sampled(&aligned, architecture) {
-            true => {
+        let (split, digest) = match self.config.separation(&aligned, architecture) {
+            Separation::Rows { .. } => {
                 let nothing = Reporting::Nothing;
                 let prepared = sampled::prepare(&aligned, &self.config, &self.model, nothing, &execution, &mut Silent)?;
                 (prepared.split, prepared.digest)
             }
-            false => {
+            Separation::Pairs | Separation::InMemory(_) => {
                 let lists = self.config.mask_training_pairs != Masking::Folds;
                 let split = settings.split_within(&aligned, Seeds::new(seed), lists, &execution)?;
                 let digest = settings.fingerprint(&aligned, &split);

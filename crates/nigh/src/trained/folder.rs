@@ -4,8 +4,8 @@
 use super::{Summary, Trained, card};
 use crate::dataset::Ids;
 use crate::error::{Error, Result};
-use crate::model::catalog::Hyperparameters;
-use crate::model::{Architecture, Dimensions, Model};
+use crate::models::catalog::Hyperparameters;
+use crate::models::{Architecture, Dimensions, Model};
 use crate::seeds::Seeds;
 use crate::source::Source;
 use crate::tape::{Weight, Weights};

@@ -17,7 +17,6 @@ pub use evaluation::SplitMetrics;
 pub use figures::{BaselineSummary, MetricSummary};
 pub use probabilities::LinkProbabilities;
 pub use row_writer::RowWriter;
-pub(crate) use streamed::NOT_FIRST;
 #[cfg(test)]
 pub(crate) use streamed::Propagations;
 pub use streamed::StreamedEmbedding;
@@ -28,8 +27,8 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::linalg::half::StorageError;
 use crate::metric::Metric;
-use crate::model::decoder::PairDecoder;
-use crate::model::{Answer, Dimensions, Model, View};
+use crate::models::decoder::PairDecoder;
+use crate::models::{Answer, Dimensions, Model, View};
 use crate::ops::{sigmoid, softmax};
 use crate::source::{Refresh, Source};
 use crate::tape::Weights;
@@ -454,7 +453,7 @@ impl Inference<'_> {
         let model = &self.trained.model;
         let matrix = match model.gated_branches() {
             Some(_) => model.gated_vectors(&self.view, self.trained.run().best_epoch as u64),
-            None if model.architecture().knows_pairs() => model.vectors(&self.view, &self.h),
+            None if model.architecture().has_pair_features() => model.vectors(&self.view, &self.h),
             None => self.h,
         };
         Embedding { graphs: None, ids: self.sample.ids, matrix }

@@ -50,7 +50,7 @@ impl Trained {
 mod tests {
     use super::*;
     use crate::dataset::{Dataset, Sample};
-    use crate::model::Decoder;
+    use crate::models::Decoder;
     use crate::names::Auto;
     use crate::seeds::Seeds;
     use crate::task::{Split, Task};

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::memory::Memory;
-use crate::model::decoder::PairDecoder;
-use crate::model::{Model, View};
+use crate::models::decoder::PairDecoder;
+use crate::models::{Model, View};
 use crate::propagation::{CostEstimate, MODEL_BUFFERS, Workload};
 use crate::propagation::{
     Execution, MatrixFile, PanelFile, PanelPlan, PanelProgress, PanelSource, Propagation, rows_at_a_time,
@@ -56,17 +56,14 @@ struct RowPropagation {
 impl Trained {
     /// Whether [`Trained::embed_within`] can use this model: its message passing has to come before everything that it learnt.
     pub fn can_embed_within(&self) -> bool {
-        let architecture = self.model.architecture();
-        architecture.propagated_signal().is_some() || architecture.compares_first()
+        self.model.architecture().propagates_first()
     }
 
     /// This model applied to a graph within a limit of memory, for vectors row by row, scores of pairs and links. Features are in memory.
     /// An error for a model with learnt weights between hops, and if the limit is too low.
     pub fn embed_within<'a>(&'a self, dataset: &Dataset, memory: Memory) -> Result<StreamedEmbedding<'a>> {
         let [_] = &dataset.samples[..] else { return Err(Error::SeveralGraphs { count: dataset.samples.len() }) };
-        if !self.can_embed_within() {
-            return Err(Error::setting("memory", memory, NOT_FIRST));
-        }
+        self.model.architecture().check_separable(&self.config.model)?;
         let (aligned, mut notes) = self.align(dataset)?;
         notes.extend(self.note_on_graph(&aligned));
         let sample = aligned.samples.into_iter().next().expect("one graph");
@@ -400,8 +397,9 @@ impl Trained {
     /// are those of [`Trained::align`], if the model was trained with any.
     pub fn propagations(&self, graph: Arc<Graph>, features: Option<&MatrixFile>) -> Result<Propagations> {
         let draw = self.run().best_epoch as u64;
+        self.model.architecture().check_rows(&self.config.model)?;
         let found = Propagations::of(&self.model, graph, draw, self.num_features_used(), features)?;
-        found.ok_or_else(|| Error::setting("model", &self.config.model, NOT_FIRST))
+        Ok(found.expect("a model of rows"))
     }
 
     /// How many features of a node the model looks at, beside the constant.
@@ -414,9 +412,7 @@ impl Trained {
     pub fn embed_rows(&self, first: usize, signal: Matrix, features: Option<Matrix>) -> Result<Matrix> {
         let architecture = self.model.architecture();
         let (rows, dim) = (signal.rows(), self.model.shape().signal_dim);
-        if architecture.propagated_signal().is_none() {
-            return Err(Error::setting("model", &self.config.model, NOT_FIRST));
-        }
+        architecture.check_rows(&self.config.model)?;
         let width = if architecture.uses(Source::Features) { self.num_features_used().max(1) } else { 0 };
         let fits = match &features {
             Some(features) => features.shape() == [rows, width],
@@ -435,9 +431,6 @@ impl Trained {
         finite(self.model.represent(&passed(addresses, signal, features)?, self.run().best_epoch as u64))
     }
 }
-
-/// What a model has to be to be used row by row.
-pub(crate) const NOT_FIRST: &str = "the model has learnt weights between hops; a limit needs one that propagates before it learns, such as smp-proximity or smp-linear";
 
 #[cfg(test)]
 mod tests {

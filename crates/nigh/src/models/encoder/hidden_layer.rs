@@ -12,7 +12,7 @@ pub(crate) struct HiddenLayer {
 
 impl Encoder for HiddenLayer {
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
-        let input = scope.only_asked_input(input);
+        let input = scope.select_target_inputs(input);
         let x = scope.linear(&input, "hidden-layer", scope.width);
         scope.relu_dropout(x, self.dropout, "hidden-layer/dropout")
     }

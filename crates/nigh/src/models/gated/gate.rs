@@ -24,7 +24,7 @@ const MOST_DECISIONS: usize = 50_000;
 const ROUNDS: usize = 8;
 
 /// The weights as they are used: before anything was fitted, all branches count the same.
-pub(super) fn in_use(weights: &[f32]) -> Vec<f32> {
+pub(in crate::models) fn in_use(weights: &[f32]) -> Vec<f32> {
     match weights.iter().all(|&weight| weight == 0.0) {
         true => vec![1.0 / weights.len() as f32; weights.len()],
         false => weights.to_vec(),
@@ -32,7 +32,7 @@ pub(super) fn in_use(weights: &[f32]) -> Vec<f32> {
 }
 
 /// `Σ_b w_b ln p_b` of every row, or `Σ_b w_b x_b`, from the scores of all branches side by side.
-pub(super) fn combine(scores: &Matrix, weights: &[f32], kind: LabelKind, answer: &mut Matrix) {
+pub(in crate::models) fn combine(scores: &Matrix, weights: &[f32], kind: LabelKind, answer: &mut Matrix) {
     let (weights, classes) = (in_use(weights), scores.cols() / weights.len());
     answer.reshape(scores.rows(), classes);
     for_row_blocks(answer.data_mut(), classes, 16 * scores.cols(), |first, rows| {

@@ -324,14 +324,14 @@ impl Scope<'_> {
 
     /// The rows of the nodes that are asked about, from here on: to be called after the last message was passed, before what is learnt.
     /// All rows, where all are asked about.
-    pub fn only_asked(&mut self, x: Var) -> Var {
+    pub fn select_targets(&mut self, x: Var) -> Var {
         let Some(rows) = self.asked.take() else { return x };
         self.addresses = rows.iter().map(|&row| self.addresses[row as usize]).collect();
         self.tape.push(SelectRows::new(rows), &[x])
     }
 
-    /// As `only_asked`, for matrices side by side that are all on the tape.
-    pub fn only_asked_input(&mut self, mut input: Input) -> Input {
+    /// As `select_targets`, for matrices side by side that are all on the tape.
+    pub fn select_target_inputs(&mut self, mut input: Input) -> Input {
         let Some(rows) = self.asked.take() else { return input };
         self.addresses = rows.iter().map(|&row| self.addresses[row as usize]).collect();
         for (_, piece) in &mut input.pieces {

@@ -16,7 +16,7 @@ pub(crate) struct ExpectedPairs {
 
 /// What decides about the numbers that are known of pairs over one view.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct KnownBy {
+pub(in crate::models) struct KnownBy {
     pub sources: Vec<PairSource>,
     pub settings: PairSettings,
     pub seed: u64,
@@ -30,7 +30,12 @@ impl ExpectedPairs {
     }
 
     /// The numbers of some pairs: from those of all that are expected, or computed for themselves if others are among them.
-    pub(super) fn numbers(&self, by: KnownBy, pairs: &[[u32; 2]], compute: impl Fn(&[[u32; 2]]) -> Matrix) -> Matrix {
+    pub(in crate::models) fn numbers(
+        &self,
+        by: KnownBy,
+        pairs: &[[u32; 2]],
+        compute: impl Fn(&[[u32; 2]]) -> Matrix,
+    ) -> Matrix {
         let place = |pair: &[u32; 2]| self.pairs.binary_search(pair).ok().map(|place| place as u32);
         let places: Option<Vec<u32>> = pairs.par_iter().map(place).collect();
         if let Some(places) = places {

@@ -25,7 +25,7 @@ impl Encoder for HopBlend {
         let x = scope
             .tape
             .push(HopBlocks::new(scope.operator.clone(), self.hops.clone(), self.shortest, scope.panel), &[x]);
-        let x = scope.only_asked(x);
+        let x = scope.select_targets(x);
         let count = self.hops.clone().count();
         let start = Init::Constant { value: 1.0 / count as f32 };
         let a = scope.weight("hop-blend/shares", [1, count], start);

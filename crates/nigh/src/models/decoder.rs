@@ -1,6 +1,6 @@
 //! From representations to answers: a score per pair, or a class per node.
 
-use super::pair_head::PairHead;
+use super::proximity::pair_head::PairHead;
 use super::{Answer, Heuristic, Model, View};
 use crate::linalg::{Matrix, rows_of};
 use crate::names::named;

@@ -1,9 +1,9 @@
 //! Learnt scores of pairs: what is made of `h_i ⊙ h_j` and of the scalars of a pair.
 
-use super::decoder::{Decoder, Scoring};
 use crate::linalg::Matrix;
 use crate::linalg::incidence::Incidence;
 use crate::linalg::logistic::cross_entropies;
+use crate::models::decoder::{Decoder, Scoring};
 use crate::ops::dropout::ReluDropout;
 use crate::ops::layer_norm::LayerNorm;
 use crate::ops::linear::LinearMap;
@@ -25,7 +25,7 @@ const PRODUCT_LAYERS: usize = 2;
 
 /// A network from pairs to scores, with its buffers. Its weights are among those of the model.
 #[derive(Debug)]
-pub(super) struct PairHead {
+pub(in crate::models) struct PairHead {
     tape: Tape,
     /// `h_i ⊙ h_j`, if there are representations.
     product: Option<Var>,

@@ -1,7 +1,8 @@
 //! Parts of what a pair is scored by that a model does without: what an ablation takes away.
 
-use super::{Architecture, PairSource};
+use super::{NAME, PairSource};
 use crate::error::{Error, Result};
+use crate::models::Architecture;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -63,8 +64,8 @@ impl Architecture {
             return Ok(self);
         }
         let wrong = |problem: String| Err(Error::setting("without", without, problem));
-        if !self.knows_pairs() {
-            return wrong(format!("it belongs to smp-proximity; {model} has no sources of pairs"));
+        if !self.has_pair_features() {
+            return wrong(format!("it belongs to {NAME}; {model} has no sources of pairs"));
         }
         let mut here: Vec<&str> = self.pair_sources.iter().map(|source| source.name()).collect();
         here.extend((!self.branches.is_empty()).then_some(REPRESENTATIONS));
@@ -139,7 +140,7 @@ impl<'de> Deserialize<'de> for Without {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::catalog::{Hyperparameters, architecture};
+    use crate::models::catalog::{Hyperparameters, architecture};
 
     #[test]
     fn names_are_written_in_one_order_and_read_back() {

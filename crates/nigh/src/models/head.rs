@@ -1,7 +1,7 @@
 //! `F_output`: what is made of the branches side by side.
 
-use crate::encoder::{Input, Scope};
 use crate::linalg::Matrix;
+use crate::models::encoder::{Input, Scope};
 use crate::ops::blend::{Blend, Tanh};
 use crate::ops::linear::{Concatenate, LinearMap};
 use crate::tape::{Init, Var};

@@ -3,9 +3,9 @@
 //! so that cosines rank validation pairs as the model does.
 
 use super::pair_scalars::PairSource;
-use super::{Model, View};
 use crate::error::Result;
 use crate::linalg::{Matrix, dot, for_row_blocks, normalize_rows};
+use crate::models::{Model, View};
 use crate::propagation::products::{for_levels, rows_at_hops};
 use crate::propagation::{PanelFile, rows_at_a_time};
 use crate::seeds::Purpose;
@@ -32,7 +32,7 @@ const FIRST_OF_DEGREES: usize = REPRESENTATION + 1;
 const COUNT: usize = FIRST_OF_DEGREES + 2;
 
 /// Declares the weights of blocks.
-pub(super) fn declare(sources: &[PairSource], weights: &mut WeightAccess<'_>) {
+pub(in crate::models) fn declare(sources: &[PairSource], weights: &mut WeightAccess<'_>) {
     if !sources.is_empty() {
         weights.frozen(BLOCKS, [1, COUNT]);
     }
@@ -250,7 +250,7 @@ fn products(directions: &Matrix, share: &dyn Fn(usize) -> f32) -> Matrix {
 }
 
 /// Blocks of columns, each with its factor.
-pub(super) fn side_by_side(blocks: &[(f32, Matrix)], nodes: usize) -> Matrix {
+pub(in crate::models) fn side_by_side(blocks: &[(f32, Matrix)], nodes: usize) -> Matrix {
     let width: usize = blocks.iter().map(|(_, block)| block.cols()).sum();
     let mut vectors = Matrix::zeros(nodes, width);
     for_row_blocks(vectors.data_mut(), width, 2 * width, |first, rows| {
@@ -266,7 +266,7 @@ pub(super) fn side_by_side(blocks: &[(f32, Matrix)], nodes: usize) -> Matrix {
     vectors
 }
 
-pub(super) fn unit_rows(x: &Matrix) -> Matrix {
+pub(in crate::models) fn unit_rows(x: &Matrix) -> Matrix {
     let mut unit = Matrix::default();
     normalize_rows(x, &mut unit, &mut Vec::new());
     unit

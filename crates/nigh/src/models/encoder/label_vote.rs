@@ -19,7 +19,7 @@ pub(crate) struct LabelVote;
 impl Encoder for LabelVote {
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let z = scope.dense(&input);
-        let z = scope.only_asked(z);
+        let z = scope.select_targets(z);
         let mut start = Matrix::zeros(1, SUMMARIES);
         PROPAGATION.iter().for_each(|&(summary, share)| start.data_mut()[summary] = share);
         let start = scope.tape.constant(start);

@@ -1,10 +1,10 @@
 //! Features in their leading directions: `X̂ V`, with rare words weighed more and rows of length one.
 
-use super::Model;
 use crate::dataset::Features;
 use crate::linalg::dispatch::simd;
 use crate::linalg::svd::{Rows, truncated_svd};
 use crate::linalg::{Matrix, add_scaled, for_row_blocks};
+use crate::models::Model;
 use crate::tape::WeightAccess;
 use std::ops::Range;
 
@@ -21,18 +21,18 @@ const MOST_DIRECTIONS: usize = 256;
 const REPRESENTED: usize = 128;
 
 /// Declares `V` and the weights of features: zero until they are learnt.
-pub(super) fn declare(num_features: usize, weights: &mut WeightAccess<'_>) {
+pub(in crate::models) fn declare(num_features: usize, weights: &mut WeightAccess<'_>) {
     weights.frozen(PROJECTION, [num_features, num_features.min(MOST_DIRECTIONS)]);
     weights.frozen(RARITY, [1, num_features]);
 }
 
 /// How many columns of `X̂ V` represent a node with so many features.
-pub(super) fn leading_width(num_features: usize) -> usize {
+pub(in crate::models) fn leading_width(num_features: usize) -> usize {
     if num_features > MOST_DIRECTIONS { REPRESENTED } else { num_features }
 }
 
 /// The columns of `X̂ V` in which nodes are represented: all features if they are few. `V` is declared if it is not there yet.
-pub(super) fn leading(features: &Features, num_features: usize, weights: &mut WeightAccess<'_>) -> Matrix {
+pub(in crate::models) fn leading(features: &Features, num_features: usize, weights: &mut WeightAccess<'_>) -> Matrix {
     declare(num_features, weights);
     let width = leading_width(num_features);
     if features.rows() == 0 {
@@ -88,18 +88,18 @@ impl Directions<'_> {
 
 impl Model {
     /// `X̂ V`, if the model looks at features so.
-    pub(super) fn directions<'a>(&'a self, features: &'a Features) -> Option<Directions<'a>> {
+    pub(in crate::models) fn directions<'a>(&'a self, features: &'a Features) -> Option<Directions<'a>> {
         let [projection, rarity] = [PROJECTION, RARITY].map(|name| self.weights.get(name).map(|weight| &weight.value));
         Some(Directions { features, rarity: rarity?.data(), projection: projection? })
     }
 
     /// How many directions features are seen in; 0 if the model does not look at them so.
-    pub(super) fn num_directions(&self) -> usize {
+    pub(in crate::models) fn num_directions(&self) -> usize {
         self.weights.get(PROJECTION).map_or(0, |weight| weight.value.cols())
     }
 
     /// Learns the directions: all features, or the leading right singular vectors of many. Rare words count more than common ones.
-    pub(super) fn learn_projection(&mut self, features: &Features) {
+    pub(in crate::models) fn learn_projection(&mut self, features: &Features) {
         let seeds = self.seeds();
         let Some(projection) = self.weights.named(PROJECTION) else { return };
         let [num_features, rank] = projection.value.shape();
@@ -132,7 +132,7 @@ mod tests {
     use crate::dataset::Dataset;
     use crate::graph::Graph;
     use crate::linalg::SparseMatrix;
-    use crate::model::Dimensions;
+    use crate::models::Dimensions;
     use crate::seeds::Seeds;
     use crate::tape::Weights;
     use crate::train::Config;

@@ -2,11 +2,11 @@
 //! features, their similarity over hops. Everything is computed from a view, so from what message passing may see.
 
 use super::expected_pairs::KnownBy;
-use super::heuristic::shared;
 use super::projection::Directions;
-use super::{Model, View};
 use crate::graph::{Graph, Operator};
 use crate::linalg::{Matrix, for_row_blocks};
+use crate::models::heuristics::shared;
+use crate::models::{Model, View};
 use crate::names::named;
 use crate::propagation::Proximities;
 use crate::propagation::products::{HopProducts, PairEnds, hop_products};
@@ -56,7 +56,7 @@ const SCALE: &str = "pairs/scale";
 const MOST: f32 = 5.0;
 
 /// Declares means and scales: zero until they are learnt.
-pub(super) fn declare(width: usize, weights: &mut WeightAccess<'_>) {
+pub(in crate::models) fn declare(width: usize, weights: &mut WeightAccess<'_>) {
     if width > 0 {
         weights.frozen(MEAN, [1, width]);
         weights.frozen(SCALE, [1, width]);
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
     use crate::dataset::{Dataset, Features, generate};
     use crate::graph::order_by;
-    use crate::model::Dimensions;
+    use crate::models::Dimensions;
     use crate::train::Config;
 
     const ALL: [PairSource; 5] = [

@@ -1,6 +1,6 @@
 //! What message passing may see of a graph, and nothing else: held-out edges are not in here.
 
-use super::expected_pairs::ExpectedPairs;
+use super::proximity::expected_pairs::ExpectedPairs;
 use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};

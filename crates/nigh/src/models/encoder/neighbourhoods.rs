@@ -29,7 +29,7 @@ impl Encoder for Neighbourhoods {
         };
         let hops: Vec<Var> = (0..=self.hops).map(hop).collect();
         let x = scope.tape.push(Concatenate, &hops);
-        let x = scope.only_asked(x);
+        let x = scope.select_targets(x);
         scope.relu_dropout(x, self.dropout, "neighbourhoods/dropout")
     }
 

@@ -1,5 +1,7 @@
 //! Scores that are counted in the graph, with nothing to learn: the baselines of every link predictor.
 
+use super::branches::heuristic;
+use super::catalog::{CatalogModel, Role};
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
 use crate::names::named;
@@ -23,6 +25,28 @@ named! {
     }
 }
 
+pub(super) const MODELS: &[CatalogModel] = &[
+    CatalogModel::new("common-neighbors", "untrained: how many neighbours two nodes share", |_| {
+        heuristic(Heuristic::CommonNeighbors)
+    })
+    .with_roles(&[Role::Compared]),
+    CatalogModel::new("adamic-adar", "untrained: shared neighbours, rare ones count more", |_| {
+        heuristic(Heuristic::AdamicAdar)
+    })
+    .with_roles(&[Role::Compared]),
+    CatalogModel::new("resource-allocation", "untrained: shared neighbours, each shared among its own", |_| {
+        heuristic(Heuristic::ResourceAllocation)
+    })
+    .with_roles(&[Role::Compared]),
+    CatalogModel::new("preferential-attachment", "untrained: the product of both degrees", |_| {
+        heuristic(Heuristic::PreferentialAttachment)
+    }),
+    CatalogModel::new("katz", "untrained: walks between two nodes, short ones count more", |_| {
+        heuristic(Heuristic::Katz)
+    })
+    .with_roles(&[Role::Compared]),
+];
+
 /// The factor of each step of a walk.
 const BETA: f32 = 0.005;
 
@@ -36,7 +60,7 @@ impl Heuristic {
     /// The score of every pair, in order.
     ///
     /// ```
-    /// use nigh::{Graph, model::Heuristic};
+    /// use nigh::{Graph, models::Heuristic};
     /// let (square, _) = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3], [3, 0]])?;
     /// assert_eq!(Heuristic::CommonNeighbors.scores(&square.into(), &[[0, 2], [0, 1]]), [2.0, 0.0]);
     /// # Ok::<(), nigh::Error>(())
