@@ -4,8 +4,8 @@
 //! nodes), `weights` (f32, beside the neighbours) if edges have any, and names of nodes that are not their numbers: `ids` (i64), or
 //! `names` (UTF-8, back to back) with `name-bounds` (u64, one more than there are nodes).
 
-use super::own::edge_list::{EdgeList, ListedEdges, WeightColumn};
-use super::own::{direction, graph_file};
+use super::own::graph_file::{self, EdgeList, ListedEdges};
+use super::own::{WeightColumn, direction};
 use super::{Dataset, Ids, InputFiles, cleaning_notes};
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Edges, Graph, Mentioned, RowBlock, Spill, build_in_pieces};

@@ -1,9 +1,9 @@
 //! Email: who wrote to whom in a research institution, cut into graphs by groups of six departments.
 
-use crate::dataset::interner::Interner;
 use crate::dataset::{Dataset, Features, Ids, PaperDefaults, Sample};
 use crate::error::{Error, Result};
 use crate::graph::{Component, Graph};
+use nigh_formats::interner::Interner;
 use nigh_formats::text_table::TextTable;
 use std::borrow::Cow;
 use std::collections::HashMap;

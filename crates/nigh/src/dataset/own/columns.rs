@@ -1,13 +1,12 @@
 //! A user's data in memory: columns of ids, weights, features and labels, as another program has them.
 
-use super::edge_list::{EdgeList, ListedEdges, numbered, numbered_integers};
-use super::graph_file::GraphFile;
-use super::node_files::{NodeRows, RowSource};
-use super::row_labels::RowLabels;
-use crate::dataset::interner::Interner;
+use super::graph_file::{EdgeList, GraphFile, ListedEdges};
 use crate::dataset::{Dataset, Features, Ids};
 use crate::error::{Error, GraphProblem, Result};
 use crate::graph::{Edges, build, build_mentioned};
+use nigh_formats::edges::{numbered, numbered_integers};
+use nigh_formats::interner::Interner;
+use nigh_formats::node_rows::{NodeRows, RowLabels, RowSource};
 use nigh_formats::{Texts, memory};
 use rayon::prelude::*;
 use std::path::Path;
@@ -184,7 +183,7 @@ impl Dataset {
 
 /// Refuses more nodes or edges than there is memory for.
 fn check_memory(num_edges: usize, nodes: &Option<IdColumn<'_>>) -> Result<()> {
-    let remedy = "edges in a graph file stay on disk (`nigh data convert`), and nodes without an edge can be left out";
+    let remedy = "edges in a graph file stay on disk, and nodes without an edge can be left out";
     let too_large = |problem| Error::too_large(problem, remedy);
     // Both ends of an edge, as they are sorted into rows and as they stay there.
     memory::check(20 * num_edges as u64, || format!("a graph of {num_edges} edges")).map_err(too_large)?;
