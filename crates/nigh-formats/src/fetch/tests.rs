@@ -552,7 +552,7 @@ fn a_mirror_is_an_address() {
 #[test]
 fn what_is_published_in_another_format_is_not_downloaded() {
     let known = known(Origin::Converted("https://origin.invalid/toy.mat"), &[("toy.txt", SHORT)]);
-    assert_eq!(Fetch::from_origin().address(&known), None);
+    assert_eq!(Fetch::from_origin().address(known), None);
     let folder = tempfile::tempdir().unwrap();
     let folders = Folders::new(Some(folder.path()));
     let error = Fetch::from_origin().run(known, &folders, &mut ()).unwrap_err().to_string();
