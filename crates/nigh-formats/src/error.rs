@@ -39,10 +39,63 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A table does not show which of its columns is what.
+    #[error("{problem}")]
+    UnclearColumns {
+        /// The place, what was found and what was expected.
+        problem: Box<Error>,
+        /// The columns that can be named: "source", "label", ...
+        columns: &'static [&'static str],
+    },
+    /// A setting outside its range.
+    #[error("`{name}` is {}, but {problem}", brief(value, LONGEST_VALUE))]
+    Setting {
+        /// As the user types it.
+        name: &'static str,
+        /// As the user typed it.
+        value: String,
+        /// What would be right.
+        problem: String,
+    },
+    /// The files of a named dataset are in none of the folders.
+    #[error("{name} is not here; put {files} into {}", one_of_folders(folders))]
+    NotDownloaded {
+        /// The dataset.
+        name: String,
+        /// The files and where they are published.
+        files: String,
+        /// Where they were looked for.
+        folders: Vec<PathBuf>,
+    },
+    /// There is neither a cache of the user nor a given folder to download to.
+    #[error("there is no folder to put {name} into: neither a cache of the user nor a given folder")]
+    NoDataFolder {
+        /// The dataset.
+        name: String,
+    },
+    /// A download that failed.
+    #[error("{address}: {problem}; {remedy}")]
+    Fetch {
+        /// What was requested.
+        address: String,
+        /// What came instead.
+        problem: String,
+        /// How to do without.
+        remedy: String,
+    },
+    /// Edges that can't be read with their weights, but could without.
+    #[error("{problem}")]
+    Weight {
+        /// The place, the value and what would be right.
+        problem: Box<Error>,
+    },
 }
 
 /// Characters of what is wrong that a message shows. A value of a file, or what a parser says of it, may have any length.
 const LONGEST_PROBLEM: usize = 1000;
+
+/// Characters of a name or a value of the user's that a message shows.
+const LONGEST_VALUE: usize = 400;
 
 /// Characters of a path.
 const LONGEST_PATH: usize = 500;
@@ -70,6 +123,11 @@ fn shown(path: &Path) -> String {
     brief(&path.display().to_string(), LONGEST_PATH).into_owned()
 }
 
+fn one_of_folders(folders: &[PathBuf]) -> String {
+    let shown: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    if shown.is_empty() { "a folder of your own".into() } else { format!("one of {}", shown.join(", ")) }
+}
+
 impl Error {
     /// Adds the path to an error of the system.
     pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
@@ -84,6 +142,16 @@ impl Error {
     /// Something wrong with `path` as a whole.
     pub fn file(path: &Path, problem: impl Into<String>) -> Error {
         Error::File { path: path.to_path_buf(), problem: shortened(problem.into()) }
+    }
+
+    /// A setting outside its range.
+    pub fn setting(name: &'static str, value: impl ToString, problem: impl Into<String>) -> Error {
+        Error::Setting { name, value: value.to_string(), problem: problem.into() }
+    }
+
+    /// A weight that can't be one.
+    pub fn weight(problem: Error) -> Error {
+        Error::Weight { problem: problem.into() }
     }
 }
 

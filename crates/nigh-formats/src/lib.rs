@@ -10,6 +10,8 @@
 //! | SciPy: sparse matrices in npz | [`scipy`] | [`scipy`] |
 //! | Matrix Market, METIS, Matlab 5 to 7 | [`matrix_market`], [`metis`], [`matlab`] | |
 //! | GraphML, GEXF | [`graph_xml`] | |
+//! | lists of edges in any of these, node-link JSON | [`edges`] | |
+//! | ids, features and labels of nodes in any of these, JSON | [`node_rows`] | |
 //! | Python pickle, PyTorch pt | [`pickle`], [`torch`] | |
 //! | sections of plain numbers (`.nigh`) | [`sections`] | [`sections`] |
 //! | safetensors | [`safetensors`] | [`safetensors`] |
@@ -35,19 +37,26 @@ pub mod bundle;
 pub mod columnar;
 pub mod compressed;
 pub mod digest;
+pub mod edges;
 mod error;
+#[cfg(feature = "fetch")]
+pub mod fetch;
 mod files;
 mod format;
 pub mod graph_xml;
 pub mod gzip_lines;
+pub mod ids;
+pub mod interner;
 pub mod interrupt;
 mod lines;
 pub mod matlab;
 pub mod matrix_market;
 pub mod memory;
 pub mod metis;
+pub mod node_rows;
 pub mod npy;
 pub mod pickle;
+pub mod published;
 pub mod records;
 pub mod safetensors;
 #[cfg(any(test, feature = "samples"))]

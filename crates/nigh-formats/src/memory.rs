@@ -118,6 +118,24 @@ impl<R: Read> Read for KeptRead<R> {
     }
 }
 
+/// Advises the system to back a buffer with large pages; best before it is first written. Random accesses then miss the TLB
+/// far less often, and a miss takes longer than the memory access itself.
+pub fn prefer_large_pages<T>(buffer: &mut [T]) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        let range = buffer.as_mut_ptr_range();
+        let start = (range.start as usize).next_multiple_of(PAGE);
+        let length = (range.end as usize).saturating_sub(start) / PAGE * PAGE;
+        if length >= 4 << 20 {
+            // SAFETY: whole pages of a buffer that we borrow; the advice changes no content, and the system may ignore it.
+            unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = buffer;
+}
+
 /// What this process may still take, where the system says so: of the machine, of its control groups and by the limits of the process.
 pub fn left() -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;

@@ -18,7 +18,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A file that can't be read or written, or is not what it should be.
     #[error(transparent)]
-    Format(#[from] nigh_formats::Error),
+    Format(nigh_formats::Error),
     /// A table does not show which of its columns is what.
     #[error("{problem}")]
     UnclearColumns {
@@ -536,6 +536,22 @@ pub enum SplitProblem {
         /// For training, validation and test (0 for all others).
         wanted: [usize; 3],
     },
+}
+
+impl From<nigh_formats::Error> for Error {
+    fn from(error: nigh_formats::Error) -> Error {
+        match error {
+            nigh_formats::Error::UnclearColumns { problem, columns } => Error::UnclearColumns { problem, columns },
+            nigh_formats::Error::Weight { problem } => Error::Weight { problem },
+            nigh_formats::Error::Setting { name, value, problem } => Error::Setting { name, value, problem },
+            nigh_formats::Error::NotDownloaded { name, files, folders } => {
+                Error::NotDownloaded { name, files, folders }
+            }
+            nigh_formats::Error::NoDataFolder { name } => Error::NoDataFolder { name },
+            nigh_formats::Error::Fetch { address, problem, remedy } => Error::Fetch { address, problem, remedy },
+            error => Error::Format(error),
+        }
+    }
 }
 
 impl From<Stopped> for Error {

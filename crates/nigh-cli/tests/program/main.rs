@@ -27,7 +27,7 @@ mod sample_graphs;
 // The server of the library's tests, of which some functions are not needed here.
 #[cfg(feature = "fetch")]
 #[allow(dead_code)]
-#[path = "../../../nigh/src/dataset/named/fetch/server.rs"]
+#[path = "../../../nigh-formats/src/fetch/server.rs"]
 mod server;
 mod snapshots;
 mod split;

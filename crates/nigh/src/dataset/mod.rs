@@ -9,8 +9,6 @@ mod check;
 mod features;
 mod fixed_split;
 pub mod generate;
-mod ids;
-mod interner;
 mod named;
 mod own;
 mod stored;
@@ -18,19 +16,17 @@ mod stored;
 pub use built_in::BUILT_IN;
 pub use features::Features;
 pub use fixed_split::{FixedPairs, FixedSplit};
-pub use ids::{IdLookup, Ids};
 #[cfg(feature = "fetch")]
 pub use named::fetch;
 pub use named::{Counts, DatasetFile, Folder, Folders, NamedDataset, Origin, REGISTRY};
+pub use nigh_formats::ids::{IdLookup, Ids};
 pub use own::{
     EdgeColumns, FeatureRows, GraphColumns, IdColumn, IdColumns, InputFiles, IntegerColumn, LabelRows, LabelSeparator,
     NodeColumns, Pairs, WeightColumn, read_pairs,
 };
 pub use stored::Stored;
 pub(crate) use {
-    ids::whole_float,
-    own::edge_list::{EdgeList, ListedEdges},
-    own::graph_file::read as read_graph_file,
+    own::graph_file::{EdgeList, ListedEdges, read as read_graph_file},
     stored::{GraphStore, read_ids, store_without, write_ids},
 };
 

@@ -7,9 +7,9 @@
 use super::spill::{Entries, Part, Spill, Spilled, entry_bytes};
 use super::{Arrays, Cleaning, Graph};
 use crate::error::{Error, GraphProblem, Result};
-use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::sort::sort_rows;
 use crate::threads;
+use nigh_formats::memory::prefer_large_pages;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -151,6 +151,11 @@ impl Edges {
         self.num_chunks = 0;
     }
 
+    /// An upper bound for the largest number of an end, plus one.
+    pub fn span(&self) -> usize {
+        self.num_buckets() << SHIFT
+    }
+
     fn num_buckets(&self) -> usize {
         self.spilled.as_ref().map_or(0, Spilled::num_buckets).max(self.buckets.len())
     }
@@ -201,8 +206,8 @@ impl Edges {
 }
 
 /// One more than the largest end, rounded up to whole buckets.
-pub(crate) fn span(edges: &[Edges]) -> usize {
-    edges.iter().map(Edges::num_buckets).max().unwrap_or(0) << SHIFT
+fn span(edges: &[Edges]) -> usize {
+    edges.iter().map(Edges::span).max().unwrap_or(0)
 }
 
 /// Builds the graph on `num_nodes` nodes, which all ends are below.

@@ -16,7 +16,7 @@ mod stored;
 mod verify;
 mod walk;
 
-pub(crate) use builder::{Edges, Mentioned, RowBlock, build, build_in_pieces, build_mentioned, build_rows, span};
+pub(crate) use builder::{Edges, Mentioned, RowBlock, build, build_in_pieces, build_mentioned, build_rows};
 pub(crate) use components::Component;
 pub(crate) use edge_mask::EdgeMask;
 pub(crate) use hop::{

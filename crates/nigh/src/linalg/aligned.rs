@@ -1,26 +1,8 @@
 //! Memory for large buffers: aligned to cache lines, on large pages. Where too little is left, the work stops with an error.
 
-use nigh_formats::memory;
+use nigh_formats::memory::{self, prefer_large_pages};
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
-
-/// Advises the system to back a buffer with large pages; best before it is first written. Random accesses then miss the TLB
-/// far less often, and a miss takes longer than the memory access itself.
-pub(crate) fn prefer_large_pages<T>(buffer: &mut [T]) {
-    #[cfg(target_os = "linux")]
-    {
-        const PAGE: usize = 4096;
-        let range = buffer.as_mut_ptr_range();
-        let start = (range.start as usize).next_multiple_of(PAGE);
-        let length = (range.end as usize).saturating_sub(start) / PAGE * PAGE;
-        if length >= 4 << 20 {
-            // SAFETY: whole pages of a buffer that we borrow; the advice changes no content, and the system may ignore it.
-            unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_HUGEPAGE) };
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = buffer;
-}
 
 /// A vector that starts at a cache line, on large pages if it is large. A row of 64 numbers then takes four lines, not
 /// parts of five: a hop through a large graph is bound by the lines that it loads.

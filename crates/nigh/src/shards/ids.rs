@@ -1,8 +1,9 @@
 //! Ids to numbers. Ranges of ids are merged each on its own; the counts of the ranges before it are the number of its first id.
 
 use super::{IdBound, IdKind};
-use crate::dataset::{EdgeColumns, EdgeList, Ids, ListedEdges, read_graph_file, read_ids, whole_float, write_ids};
+use crate::dataset::{EdgeColumns, EdgeList, Ids, ListedEdges, read_graph_file, read_ids, write_ids};
 use crate::error::{Error, Result};
+use nigh_formats::ids::whole_float;
 use nigh_formats::sections::{SectionWriter, Sections};
 use rayon::prelude::*;
 use serde_json::{Value, json};

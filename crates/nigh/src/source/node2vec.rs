@@ -8,11 +8,11 @@
 //! is learned does not depend on the buckets.
 
 use crate::graph::{Graph, Walker};
-use crate::linalg::aligned::prefer_large_pages;
 use crate::linalg::dispatch::simd;
 use crate::linalg::{Matrix, dot};
 use crate::seeds::{Purpose, Rng, Seeds, unit};
 use crate::threads;
+use nigh_formats::memory::prefer_large_pages;
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
 //! Email: who wrote to whom in a research institution, cut into graphs by groups of six departments.
 
-use crate::dataset::interner::Interner;
 use crate::dataset::{Dataset, Features, Ids, PaperDefaults, Sample};
 use crate::error::{Error, Result};
 use crate::graph::{Component, Graph};
+use nigh_formats::interner::Interner;
 use nigh_formats::text_table::TextTable;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -100,78 +100,5 @@ fn pair<'a>(path: &Path, line: usize, fields: &'a [Cow<'_, str>]) -> Result<[&'a
     match fields {
         [a, b] => Ok([a, b]),
         _ => Err(Error::line(path, line, format!("{} columns; expected two", fields.len()))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn read_texts(edges: &[u8], labels: &[u8]) -> Result<Dataset> {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("email.txt"), edges).unwrap();
-        std::fs::write(folder.path().join("email_labels.txt"), labels).unwrap();
-        read(folder.path())
-    }
-
-    fn message(edges: &str, labels: &str) -> String {
-        let error = read_texts(edges.as_bytes(), labels.as_bytes()).unwrap_err().to_string();
-        error.rsplit_once("/email").unwrap().1.to_string()
-    }
-
-    /// Nodes 100..111 in a path and 200..212 in another, of groups 0 and 1, listed in turn and joined by one edge.
-    fn texts() -> (String, String) {
-        let path = |first: u32, length: u32| (first..first + length - 1).map(|node| format!("{node} {}\n", node + 1));
-        let edges = format!("205 105\n105 105\n101 100\n{}", path(200, 12).chain(path(100, 11)).collect::<String>());
-        let labels = |first: u32, length: u32, department: u32| {
-            (first..first + length).map(move |node| format!("{node} {}\n", department + node % 2))
-        };
-        (edges, labels(100, 11, 0).chain(labels(200, 12, 6)).collect())
-    }
-
-    #[test]
-    fn groups_of_departments_are_graphs_and_nodes_keep_their_names() {
-        let (edges, labels) = texts();
-        let dataset = read_texts(edges.as_bytes(), labels.as_bytes()).unwrap();
-        let sizes: Vec<_> = dataset.samples.iter().map(|s| (s.graph.num_nodes(), s.graph.num_edges())).collect();
-        assert_eq!(sizes, [(12, 11), (11, 10)], "the order of first mention");
-        let sample = &dataset.samples[1];
-        assert_eq!(sample.ids.iter().take(3).collect::<Vec<_>>(), ["105", "101", "100"]);
-        assert_eq!(sample.labels.as_ref().unwrap()[..3], [Some(1), Some(1), Some(0)]);
-        assert!(sample.graph.has_edge(1, 2) && !sample.graph.has_edge(0, 1));
-        assert_eq!((dataset.class_names.len(), dataset.paper_defaults.graphs), (8, Some([5, 1, 1])));
-        assert_eq!(dataset.notes[0], "1 lines between departments of different groups were left out");
-    }
-
-    #[test]
-    fn errors_name_line_and_value() {
-        assert_eq!(message("1 2 3\n", "1 0\n"), ".txt:1: 3 columns; expected two");
-        assert_eq!(message("1 1\n1 2\n", "1 0\n"), ".txt:2: node `2` has no department in email_labels.txt");
-        assert_eq!(message("1 1\n", "1 0\n"), ".txt: no connected component has more than 10 nodes");
-        assert_eq!(message("1 1\n", "1 x\n"), "_labels.txt:1: `x` is not a department; expected 0 or a little more");
-        let many = "_labels.txt:2: `4294967295` is not a department; expected 0 or a little more";
-        assert_eq!(message("1 1\n", "1 0\n2 4294967295\n"), many);
-        assert_eq!(message("1 1\n", "1 0\n1 0\n"), "_labels.txt:2: node `1` was given a department above");
-        assert_eq!(message("", ""), ".txt: no connected component has more than 10 nodes");
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
-
-        #[test]
-        fn no_damage_makes_it_panic(
-            changes in prop::collection::vec((any::<usize>(), prop::sample::select(&b"0 19\n,\t#\"\xff-"[..])), 0..5),
-            noise in prop::collection::vec(any::<u8>(), 0..100), in_labels: bool,
-        ) {
-            use nigh_formats::samples::damaged;
-            let (edges, labels) = texts();
-            let (mut edges, mut labels) = (edges.into_bytes(), labels.into_bytes());
-            let _ = read_texts(&noise, &labels);
-            let _ = read_texts(&edges, &noise);
-            let part = if in_labels { &mut labels } else { &mut edges };
-            *part = damaged(std::mem::take(part), &changes, 0);
-            let _ = read_texts(&edges, &labels);
-        }
     }
 }

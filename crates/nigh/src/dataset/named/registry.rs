@@ -1,10 +1,10 @@
 //! The public datasets by name: where they are published, what the paper's Table 1 says of them, and how they are read.
 
-use super::folders::Folders;
 use super::{cache, coauthor, email, ogb, planetoid, ppi, unattributed};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use nigh_formats::digest::sha256;
+use nigh_formats::published::{DatasetFile, Folders, Origin, Published};
 use std::path::{Path, PathBuf};
 
 /// A dataset that has a name and is read from files.
@@ -27,37 +27,6 @@ pub struct NamedDataset {
     /// What its origin says, if it is not.
     pub origin_counts: Option<Counts>,
     pub(super) read: fn(&Path) -> Result<Dataset>,
-}
-
-/// One file of a dataset, as it is published.
-#[derive(Debug)]
-pub struct DatasetFile {
-    /// Below the folder of the dataset.
-    pub name: &'static str,
-    /// Its length.
-    pub bytes: u64,
-    /// Its checksum.
-    pub sha256: &'static str,
-}
-
-/// Where the files of a dataset are published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// One by one, below this address.
-    Folder(&'static str),
-    /// Together, in this archive.
-    Archive(&'static str),
-    /// At this address, but in a format that is not read: its file is a conversion, and can't be downloaded.
-    Converted(&'static str),
-}
-
-impl Origin {
-    /// The address of the folder, of the archive, or of what was converted.
-    pub fn address(self) -> &'static str {
-        match self {
-            Origin::Folder(address) | Origin::Archive(address) | Origin::Converted(address) => address,
-        }
-    }
 }
 
 /// How large a dataset is. Zero stands for none.
@@ -494,6 +463,13 @@ pub const REGISTRY: &[NamedDataset] = &[
     ),
 ];
 
+impl From<&NamedDataset> for Published {
+    fn from(known: &NamedDataset) -> Published {
+        let &NamedDataset { name, folder, files, origin, .. } = known;
+        Published { name, folder, files, origin }
+    }
+}
+
 impl NamedDataset {
     /// The dataset of a name.
     pub fn named(name: &str) -> Option<&'static NamedDataset> {
@@ -552,4 +528,18 @@ fn fingerprint(folder: &Path) -> Result<String> {
         }
     }
     Ok(sha256(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_encrypted() {
+        for known in REGISTRY {
+            let address = known.origin.address();
+            assert!(address.starts_with("https://"), "{}", known.name);
+            assert_eq!(address.ends_with('/'), matches!(known.origin, Origin::Folder(_)), "{address}");
+        }
+    }
 }

@@ -1,32 +1,22 @@
 //! A user's files: edges in any of several formats, perhaps with features and labels.
 
-mod arrays;
 mod columns;
-pub(super) mod edge_list;
 mod export;
 pub(super) mod graph_file;
-mod json_rows;
-mod links;
-mod node_files;
-mod node_link;
 mod nodes;
-mod row_labels;
 mod split_folder;
 
 pub use self::columns::{FeatureRows, GraphColumns, IdColumn, IntegerColumn, LabelRows};
-pub use self::edge_list::{EdgeColumns, Pairs, WeightColumn, read_pairs};
-pub use self::node_files::NodeColumns;
-pub use self::row_labels::LabelSeparator;
+pub use nigh_formats::edges::{EdgeColumns, Pairs, WeightColumn, read_pairs};
+pub use nigh_formats::node_rows::{LabelSeparator, NodeColumns};
 
-use self::edge_list::{EdgeList, ListedEdges};
-use self::graph_file::GraphFile;
-use self::node_files::NodeRows;
-use self::nodes::Nodes;
-use self::row_labels::{GraphLabels, NodeLabels};
+use self::graph_file::{EdgeList, GraphFile, ListedEdges};
+use self::nodes::{GraphLabels, NodeLabels, Nodes};
 use super::{Dataset, Features, Ids, Sample, cleaning_notes, names};
 use crate::display::{abbreviate, pluralize};
 use crate::error::{Error, Result};
 use crate::graph::Cleaning;
+use nigh_formats::node_rows::{self, NodeRows};
 use nigh_formats::{Texts, is_stdin};
 use rayon::prelude::*;
 use std::cell::LazyCell;
@@ -79,14 +69,14 @@ impl Dataset {
         let lookup = LazyCell::new(|| file.list.ids.lookup());
         let is_node = |name: &str| lookup.find(name).is_some();
         let ids = &input.id_columns;
-        let read_ids = |path: &PathBuf| node_files::read_ids(path, &input.columns(&ids.nodes), &is_node);
-        let read_features = |path: &PathBuf| node_files::read_features(path, &input.columns(&ids.features), &is_node);
-        let read_labels = |path: &PathBuf| node_files::read_labels(path, &input.columns(&ids.labels), &is_node);
+        let read_ids = |path: &PathBuf| node_rows::read_ids(path, &input.columns(&ids.nodes), &is_node);
+        let read_features = |path: &PathBuf| node_rows::read_features(path, &input.columns(&ids.features), &is_node);
+        let read_labels = |path: &PathBuf| node_rows::read_labels(path, &input.columns(&ids.labels), &is_node);
         let listed = input.nodes.as_ref().map(read_ids).transpose()?;
         let features = input.features.as_ref().map(read_features).transpose()?;
         let labels = input.labels.as_ref().map(read_labels).transpose()?;
         drop(lookup);
-        file.features = features.or(file.features);
+        file.features = features.map(|rows| rows.map(Features::from)).or(file.features);
         file.labels = labels.or(file.labels);
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         assemble(&name, path, file, listed, input.node_columns.label.is_some())
@@ -128,7 +118,7 @@ fn assemble(name: &str, path: &Path, file: GraphFile, listed: Option<NodeRows<()
     if let Some(rows) = labels {
         notes.extend(rows.notes.iter().cloned());
         let (of_nodes, repeats) = nodes.rows_and_repeats(&rows)?;
-        let labels = row_labels::of_nodes(&rows, of_nodes, &repeats);
+        let labels = nodes::labels_of_nodes(&rows, of_nodes, &repeats);
         let NodeLabels { class_names: names, graphs, notes: remarks } = labels;
         notes.extend(nodes::question_labels(&rows, &names, chosen)?);
         notes.extend(remarks);

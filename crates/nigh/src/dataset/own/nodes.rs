@@ -1,17 +1,19 @@
 //! The nodes of a user's graphs: which row of a file belongs to which node, by id or by order.
 
-use super::edge_list::ascending;
-use super::node_files::NodeRows;
-use super::row_labels::RowLabels;
-use crate::dataset::ids::whole_float;
-use crate::dataset::interner::Interner;
 use crate::dataset::{Features, Ids};
+use crate::display::pluralize;
 use crate::error::{Error, Result};
+use crate::label_sets::LabelSets;
 use nigh_formats::Texts;
-use std::collections::HashMap;
+use nigh_formats::edges::ascending;
+use nigh_formats::ids::whole_float;
+use nigh_formats::interner::Interner;
+use nigh_formats::node_rows::{NodeRows, RowLabels};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// The row of every node of every graph, where it has one.
-pub(crate) type RowsOfNodes = Vec<Vec<Option<u32>>>;
+type RowsOfNodes = Vec<Vec<Option<u32>>>;
 
 /// The nodes of the user's graphs; features may add some that have no edge.
 #[derive(Debug)]
@@ -120,7 +122,7 @@ impl Nodes {
         let graphs: HashMap<&str, usize> = self.graphs.iter().flat_map(|graphs| graphs.iter().zip(0..)).collect();
         let mut respelled = None;
         for (row, id) in ids.iter().enumerate() {
-            let wrong = |problem: String| rows.source.error(row, problem);
+            let wrong = |problem: String| Error::from(rows.source.error(row, problem));
             let graph = match (&rows.graphs, &lookups[..]) {
                 (_, [_]) => Some(0),
                 (Some(names), _) => {
@@ -234,7 +236,7 @@ pub(crate) fn question_labels(rows: &NodeRows<RowLabels>, classes: &[String], ch
 const MANY_CLASSES: usize = 20;
 
 /// Classes in order, by value if they are numbers, and the class of each label.
-pub(crate) fn classes(labels: &Texts) -> (Vec<String>, Vec<Option<u32>>) {
+fn classes(labels: &Texts) -> (Vec<String>, Vec<Option<u32>>) {
     let mut numbers = Interner::default();
     let of_rows: Vec<Option<u32>> =
         labels.iter().map(|label| (!label.is_empty()).then(|| numbers.number(label))).collect();
@@ -246,4 +248,54 @@ pub(crate) fn classes(labels: &Texts) -> (Vec<String>, Vec<Option<u32>>) {
     order.iter().zip(0..).for_each(|(&at, place)| places[at as usize] = place);
     let class_names = order.iter().map(|&at| names[at as usize].to_string()).collect();
     (class_names, of_rows.into_iter().map(|class| class.map(|class| places[class as usize])).collect())
+}
+
+/// The labels of all nodes: names of classes, and what each node of each graph has of them.
+pub(super) struct NodeLabels {
+    pub class_names: Vec<String>,
+    pub graphs: GraphLabels,
+    pub notes: Vec<String>,
+}
+
+/// By graph.
+pub(super) enum GraphLabels {
+    /// A class per node.
+    One(Vec<Arc<[Option<u32>]>>),
+    /// Several classes per node.
+    Several(Vec<Arc<LabelSets>>),
+}
+
+/// The labels of nodes, given the row of each and further rows, each with the first of the same node.
+pub(super) fn labels_of_nodes(rows: &NodeRows<RowLabels>, of_nodes: RowsOfNodes, repeats: &[[u32; 2]]) -> NodeLabels {
+    let labels = &rows.rows;
+    let (class_names, of_names) = classes(&labels.names);
+    let mut sets: Vec<BTreeSet<u32>> =
+        (0..labels.len()).map(|row| labels.places(row).filter_map(|at| of_names[at]).collect()).collect();
+    for &[first, row] in repeats {
+        let more = std::mem::take(&mut sets[row as usize]);
+        sets[first as usize].extend(more);
+    }
+    let path = rows.path().display();
+    let set = |row: Option<u32>| row.into_iter().flat_map(|row| sets[row as usize].iter().copied());
+    let counts = || of_nodes.iter().flatten().map(|&row| set(row).count()).filter(|&count| count > 0);
+    let several = counts().filter(|&count| count > 1).count();
+    if several == 0 {
+        let class = |row: Option<u32>| set(row).next();
+        let graphs = of_nodes.iter().map(|rows| rows.iter().map(|&row| class(row)).collect()).collect();
+        let notes = match repeats.len() {
+            0 => Vec::new(),
+            count => vec![format!("{} of {path} repeat what another says of the same node", pluralize(count, "row"))],
+        };
+        return NodeLabels { class_names, graphs: GraphLabels::One(graphs), notes };
+    }
+    let (labelled, total) = (counts().count(), counts().sum::<usize>());
+    let ways: Vec<&str> = [labels.written(), if repeats.is_empty() { "" } else { "repeated rows" }].into();
+    let ways: Vec<&str> = ways.into_iter().filter(|way| !way.is_empty()).collect();
+    let note = format!(
+        "nodes have several labels: {several} of {labelled} labelled ones, {:.1} each on average, read from {} in {path}",
+        total as f64 / labelled as f64,
+        ways.join(" and "),
+    );
+    let graphs = of_nodes.iter().map(|rows| Arc::new(rows.iter().map(|&row| set(row)).collect())).collect();
+    NodeLabels { class_names, graphs: GraphLabels::Several(graphs), notes: vec![note] }
 }

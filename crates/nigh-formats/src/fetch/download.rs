@@ -1,9 +1,9 @@
 //! One file over HTTP, resumed as often as necessary.
 
 use super::{FetchObserver, Trouble};
+use crate::atomic;
 use crate::error::{Error, Result};
-use crate::threads;
-use nigh_formats::atomic;
+use crate::interrupt;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
@@ -205,7 +205,7 @@ impl Download<'_> {
         let mut buffer = vec![0; 1 << 16];
         let (mut present, most) = (start, total.unwrap_or(self.limit));
         loop {
-            threads::check();
+            interrupt::check();
             observer.progress(self.name, present, total);
             let count = match source.read(&mut buffer) {
                 Ok(count) => count,

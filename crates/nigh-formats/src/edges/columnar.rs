@@ -1,22 +1,25 @@
 //! Edges in Parquet or Arrow.
 
-use super::layout::TablePlace;
+use super::layout::{EdgeLayout, TablePlace};
 use super::order::{numbered, sorted_graphs};
-use super::{EdgeColumns, EdgeLayout, EdgeList, LESS, ListedEdges};
-use crate::dataset::Ids;
-use crate::dataset::interner::Interner;
+use super::{EdgeColumns, EdgeFile, EdgeList, EdgeSink, LESS, Sinks, is_sparse};
+use crate::columnar::{Batch, ColumnValues, Columnar};
 use crate::error::{Error, Result};
-use crate::graph::{Edges, Spill, build_mentioned, span};
-use crate::threads;
-use nigh_formats::columnar::{Batch, ColumnValues, Columnar};
-use nigh_formats::memory::{self, Growth};
+use crate::ids::Ids;
+use crate::interner::Interner;
+use crate::interrupt;
+use crate::memory::{self, Growth};
 use rayon::prelude::*;
 use std::path::Path;
 
 /// As `read`, from Parquet or Arrow.
-pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> Result<EdgeList> {
-    if let Some(list) = read_integers(path, columns, spill)? {
-        return Ok(list);
+pub(super) fn read<S: EdgeSink>(
+    path: &Path,
+    columns: &EdgeColumns,
+    sinks: Sinks<impl Fn(bool) -> S>,
+) -> Result<EdgeFile<S>> {
+    if let Some(file) = read_integers(path, columns, sinks)? {
+        return Ok(file);
     }
     let file = Columnar::open(path)?;
     let header = file.names().to_vec();
@@ -31,7 +34,7 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns, spill: Option<&S
     // Pairs are sorted, numbered and moved to the rows of their ends.
     let growth = Growth::new("its edges", 3.0);
     for batch in file.batches(&wanted)? {
-        threads::check();
+        interrupt::check();
         let Batch { first_row, columns: read } = batch?;
         let bytes = |column: &ColumnValues| match column {
             ColumnValues::Texts(texts) => 16 * texts.len() + texts.num_bytes(),
@@ -92,15 +95,19 @@ pub(crate) fn read_columnar(path: &Path, columns: &EdgeColumns, spill: Option<&S
         list.notes.extend(numbered.note);
     }
     list.graphs = layout.graph.map(|_| sorted_graphs(graph_names.into_names(), of_edges));
-    list.edges = ListedEdges::Pieces(pieces, all_weights);
-    if list.edges.is_empty() {
+    if pieces.iter().all(Vec::is_empty) {
         return Err(Error::file(path, "no edges; expected rows of two ids"));
     }
-    Ok(list)
+    (list.edges, list.weights) = (pieces, all_weights);
+    Ok(list.into())
 }
 
 /// Edges between integers that are their own numbers go straight into buckets. `None` if some are not, or if there are several graphs.
-fn read_integers(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> Result<Option<EdgeList>> {
+fn read_integers<S: EdgeSink>(
+    path: &Path,
+    columns: &EdgeColumns,
+    sinks: Sinks<impl Fn(bool) -> S>,
+) -> Result<Option<EdgeFile<S>>> {
     let file = Columnar::open(path)?;
     let header = file.names().to_vec();
     let (layout, notes) = EdgeLayout::new(TablePlace { path, line: None }, columns, Some(&header), header.len())?;
@@ -109,18 +116,17 @@ fn read_integers(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> R
     }
     let wanted: Vec<usize> = [Some(layout.source), Some(layout.target), layout.weight].into_iter().flatten().collect();
     let weighted = layout.weight.is_some();
-    let mut edges = Edges::spilling(weighted, spill);
+    let mut edges = (sinks.make)(weighted);
     let mut num_edges = 0;
-    // Both ends of an edge in a bucket, then in the rows of a graph; with a weight in each.
-    let (bucketed, built) = if weighted { (20, 16) } else { (12, 8) };
+    let [here, afterwards] = S::bytes_per_edge(weighted);
     let too_large = |problem| Error::file(path, format!("{problem}; {LESS}"));
-    let growth = Growth::new("its edges", built as f64 / bucketed as f64);
-    if let (None, Some(rows)) = (spill, file.num_rows()) {
-        let bytes = rows.saturating_mul(bucketed + built);
+    let growth = Growth::new("its edges", afterwards as f64 / here as f64);
+    if let (false, Some(rows)) = (sinks.are_limited, file.num_rows()) {
+        let bytes = rows.saturating_mul(here + afterwards);
         memory::check(bytes, || format!("a graph of its {rows} rows")).map_err(too_large)?;
     }
     for batch in file.batches(&wanted)? {
-        threads::check();
+        interrupt::check();
         let Batch { first_row, columns } = batch?;
         let mut columns = columns.into_iter().map(ColumnValues::with_whole_numbers);
         let (Some(ColumnValues::Integers(sources)), Some(ColumnValues::Integers(targets))) =
@@ -128,12 +134,12 @@ fn read_integers(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> R
         else {
             return Ok(None);
         };
-        if sources.iter().chain(&targets).any(|id| !(0..Edges::LIMIT as i64).contains(id)) {
+        if sources.iter().chain(&targets).any(|id| !(0..S::LIMIT as i64).contains(id)) {
             return Ok(None);
         }
         num_edges += sources.len();
-        if spill.is_none() {
-            growth.add(bucketed * sources.len() as u64).map_err(too_large)?;
+        if !sinks.are_limited {
+            growth.add(here * sources.len() as u64).map_err(too_large)?;
         }
         let pairs = sources.into_iter().zip(targets).map(|(source, target)| [source as u32, target as u32]);
         match columns.next() {
@@ -145,16 +151,11 @@ fn read_integers(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> R
         }
     }
     let edges = vec![edges];
-    // A table of all numbers up to the largest would be mostly holes.
-    if num_edges == 0 || span(&edges) > 4 * num_edges + (1 << 20) {
+    if num_edges == 0 || is_sparse(&edges, num_edges) {
         return Ok(None);
     }
-    if spill.is_some() {
-        return Ok(Some(EdgeList { edges: ListedEdges::Bucketed(edges), notes, ..EdgeList::default() }));
-    }
-    let (graph, cleaning, mentioned) = build_mentioned(edges)?;
-    let ids = Ids::from_integers(mentioned.into_iter().map(i64::from).collect());
-    Ok(Some(EdgeList { ids, edges: ListedEdges::Built(graph, cleaning), notes, ..EdgeList::default() }))
+    let list = EdgeList { notes, ..EdgeList::default() };
+    Ok(Some(EdgeFile { list, numbered: Some(edges), features: None, labels: None }))
 }
 
 /// The weights of a batch.
@@ -164,18 +165,18 @@ fn positive_weights(path: &Path, column: &str, first_row: usize, values: ColumnV
         ColumnValues::Numbers(values) => values,
         _ => {
             let problem = format!("column `{column}` holds no numbers; expected positive numbers");
-            return Err(Error::weight(nigh_formats::Error::file(path, problem)));
+            return Err(Error::weight(Error::file(path, problem)));
         }
     };
     if let Some(at) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
         let problem = format!("row {}: weight {} is not a positive number", first_row + at, weights[at]);
-        return Err(Error::weight(nigh_formats::Error::file(path, problem)));
+        return Err(Error::weight(Error::file(path, problem)));
     }
     Ok(weights)
 }
 
 /// Ids in ascending order, and edges between their numbers.
-pub(crate) fn numbered_integers(edges: Vec<[i64; 2]>) -> (Ids, Vec<[u32; 2]>) {
+pub fn numbered_integers(edges: Vec<[i64; 2]>) -> (Ids, Vec<[u32; 2]>) {
     let mut ids = edges.as_flattened().to_vec();
     ids.par_sort_unstable();
     ids.dedup();

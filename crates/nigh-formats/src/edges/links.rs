@@ -1,16 +1,16 @@
 //! Graphs that list their nodes, and links between them by name.
 
-use super::edge_list::{EdgeList, ListedEdges, WeightColumn};
-use crate::dataset::Ids;
-use crate::dataset::interner::Interner;
+use super::{EdgeList, WeightColumn};
+use crate::Texts;
 use crate::error::{Error, Result};
-use nigh_formats::Texts;
-use nigh_formats::graph_xml::XmlGraph;
+use crate::graph_xml::XmlGraph;
+use crate::ids::Ids;
+use crate::interner::Interner;
 use std::path::Path;
 
 /// Nodes and links between their numbers.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Links {
+pub(super) struct Links {
     /// In the order of the list, also those without a link.
     pub ids: Texts,
     pub directed: bool,
@@ -70,7 +70,7 @@ impl Links {
         let weights: Vec<f32> = weights.into_iter().flatten().map(|weight| weight as f32).collect();
         if let Some(at) = weights.iter().position(|weight| !(weight.is_finite() && *weight > 0.0)) {
             let problem = format!("link {at} has weight {}; a weight must be a positive number", weights[at]);
-            return Err(Error::weight(nigh_formats::Error::file(path, problem)));
+            return Err(Error::weight(Error::file(path, problem)));
         }
         if !required {
             self.notes.push(format!("weights are `{name}` of the links; they can be left out"));
@@ -83,7 +83,8 @@ impl Links {
     pub fn into_list(self) -> EdgeList {
         EdgeList {
             ids: Ids::from_texts(self.ids),
-            edges: ListedEdges::Pieces(vec![self.edges], self.weights.into_iter().collect()),
+            edges: vec![self.edges],
+            weights: self.weights.into_iter().collect(),
             directed: Some(self.directed),
             ordered: true,
             notes: self.notes,

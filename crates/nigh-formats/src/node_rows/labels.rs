@@ -1,15 +1,10 @@
 //! The labels in the rows of a file: one each, or several in a list, in columns of 0 and 1, or in repeated rows.
 
-use super::node_files::NodeRows;
-use super::nodes::{RowsOfNodes, classes};
-use crate::display::pluralize;
-use crate::error::{Error, Result};
-use crate::label_sets::LabelSets;
-use nigh_formats::Texts;
-use std::collections::{BTreeSet, HashSet};
+use crate::error::Error;
+use crate::texts::Texts;
+use std::collections::HashSet;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
 
 /// What stands between the labels of a cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,7 +21,7 @@ pub enum LabelSeparator {
 impl FromStr for LabelSeparator {
     type Err = Error;
 
-    fn from_str(word: &str) -> Result<LabelSeparator> {
+    fn from_str(word: &str) -> Result<LabelSeparator, Error> {
         match word {
             "auto" => Ok(LabelSeparator::Auto),
             "none" => Ok(LabelSeparator::None),
@@ -38,7 +33,7 @@ impl FromStr for LabelSeparator {
 
 /// Labels of rows, by name.
 #[derive(Debug, Default)]
-pub(crate) struct RowLabels {
+pub struct RowLabels {
     /// Those of all rows, one after the other; no label may be an empty text.
     pub names: Texts,
     /// Where the labels of each row start and the end of the last; `None` if each row has one.
@@ -96,8 +91,19 @@ impl RowLabels {
         (labels, note)
     }
 
+    /// How many rows there are.
     pub fn len(&self) -> usize {
         self.starts.as_ref().map_or(self.names.len(), |starts| starts.len() - 1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How several labels of one row were written, in words; empty if each row has one.
+    pub fn written(&self) -> &'static str {
+        self.written
     }
 
     /// How many rows have a label.
@@ -111,62 +117,12 @@ impl RowLabels {
     }
 
     /// The places of the labels of a row among all.
-    fn places(&self, row: usize) -> std::ops::Range<usize> {
+    pub fn places(&self, row: usize) -> std::ops::Range<usize> {
         match &self.starts {
             None => row..row + 1,
             Some(starts) => starts[row] as usize..starts[row + 1] as usize,
         }
     }
-}
-
-/// The labels of all nodes: names of classes, and what each node of each graph has of them.
-pub(super) struct NodeLabels {
-    pub class_names: Vec<String>,
-    pub graphs: GraphLabels,
-    pub notes: Vec<String>,
-}
-
-/// By graph.
-pub(super) enum GraphLabels {
-    /// A class per node.
-    One(Vec<Arc<[Option<u32>]>>),
-    /// Several classes per node.
-    Several(Vec<Arc<LabelSets>>),
-}
-
-/// The labels of nodes, given the row of each and further rows, each with the first of the same node.
-pub(super) fn of_nodes(rows: &NodeRows<RowLabels>, of_nodes: RowsOfNodes, repeats: &[[u32; 2]]) -> NodeLabels {
-    let labels = &rows.rows;
-    let (class_names, of_names) = classes(&labels.names);
-    let mut sets: Vec<BTreeSet<u32>> =
-        (0..labels.len()).map(|row| labels.places(row).filter_map(|at| of_names[at]).collect()).collect();
-    for &[first, row] in repeats {
-        let more = std::mem::take(&mut sets[row as usize]);
-        sets[first as usize].extend(more);
-    }
-    let path = rows.path().display();
-    let set = |row: Option<u32>| row.into_iter().flat_map(|row| sets[row as usize].iter().copied());
-    let counts = || of_nodes.iter().flatten().map(|&row| set(row).count()).filter(|&count| count > 0);
-    let several = counts().filter(|&count| count > 1).count();
-    if several == 0 {
-        let class = |row: Option<u32>| set(row).next();
-        let graphs = of_nodes.iter().map(|rows| rows.iter().map(|&row| class(row)).collect()).collect();
-        let notes = match repeats.len() {
-            0 => Vec::new(),
-            count => vec![format!("{} of {path} repeat what another says of the same node", pluralize(count, "row"))],
-        };
-        return NodeLabels { class_names, graphs: GraphLabels::One(graphs), notes };
-    }
-    let (labelled, total) = (counts().count(), counts().sum::<usize>());
-    let ways: Vec<&str> = [labels.written, if repeats.is_empty() { "" } else { "repeated rows" }].into();
-    let ways: Vec<&str> = ways.into_iter().filter(|way| !way.is_empty()).collect();
-    let note = format!(
-        "nodes have several labels: {several} of {labelled} labelled ones, {:.1} each on average, read from {} in {path}",
-        total as f64 / labelled as f64,
-        ways.join(" and "),
-    );
-    let graphs = of_nodes.iter().map(|rows| Arc::new(rows.iter().map(|&row| set(row)).collect())).collect();
-    NodeLabels { class_names, graphs: GraphLabels::Several(graphs), notes: vec![note] }
 }
 
 /// How lists in cells are written.

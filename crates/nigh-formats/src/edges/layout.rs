@@ -1,9 +1,9 @@
 //! Which column of a table of edges is what.
 
 use super::shape;
-use crate::error::{Error, Result};
-use nigh_formats::table::find_column;
-use nigh_formats::text_table::attribute;
+use crate::error::{Error, Parsed, Result};
+use crate::table::find_column;
+use crate::text_table::attribute;
 use std::path::Path;
 
 /// Which column of a table of edges is what: by the name in its header, or counted from one.
@@ -51,7 +51,7 @@ impl From<&str> for WeightColumn {
 
 /// Which column is what.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct EdgeLayout {
+pub(super) struct EdgeLayout {
     pub source: usize,
     pub target: usize,
     pub weight: Option<usize>,
@@ -70,10 +70,10 @@ pub(super) struct TablePlace<'a> {
 }
 
 impl TablePlace<'_> {
-    fn error(self, problem: impl Into<String>) -> nigh_formats::Error {
+    fn error(self, problem: impl Into<String>) -> Error {
         match self.line {
-            Some(line) => nigh_formats::Error::line(self.path, line, problem),
-            None => nigh_formats::Error::file(self.path, problem),
+            Some(line) => Error::line(self.path, line, problem),
+            None => Error::file(self.path, problem),
         }
     }
 }
@@ -123,7 +123,7 @@ impl EdgeLayout {
                 let mut next = |end: Option<usize>| end.or_else(|| free.next());
                 match (next(source), next(target)) {
                     (Some(source), Some(target)) => (source, target),
-                    _ => return Err(place.error(format!("{width} columns; an edge needs two ids")).into()),
+                    _ => return Err(place.error(format!("{width} columns; an edge needs two ids"))),
                 }
             }
         };
@@ -150,7 +150,7 @@ impl EdgeLayout {
         let used = [Some(source), Some(target), weight, graph];
         let twice = (0..4).find(|&at| used[at].is_some() && used[..at].contains(&used[at]));
         if let Some(column) = twice.and_then(|at| used[at]) {
-            return Err(place.error(format!("column {} can't be two things at once", column + 1)).into());
+            return Err(place.error(format!("column {} can't be two things at once", column + 1)));
         }
         Ok((EdgeLayout { source, target, weight, graph, width, attributes: None }, notes))
     }
@@ -162,7 +162,7 @@ impl EdgeLayout {
         path: &Path,
         columns: &EdgeColumns,
         dictionary: &str,
-    ) -> std::result::Result<(EdgeLayout, Vec<String>), String> {
+    ) -> Parsed<(EdgeLayout, Vec<String>)> {
         let mut notes = Vec::new();
         let is_open = columns.weight == WeightColumn::Auto;
         let mut key = None;

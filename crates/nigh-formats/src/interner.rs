@@ -1,8 +1,8 @@
 //! Numbers for names, in the order of their first mention.
 
-use crate::linalg::aligned::prefer_large_pages;
+use crate::Texts;
+use crate::memory::prefer_large_pages;
 use foldhash::fast::RandomState;
-use nigh_formats::Texts;
 use std::hash::BuildHasher;
 
 /// Names are looked up in batches, so that they wait for memory together.
@@ -11,7 +11,7 @@ const BATCH: usize = 64;
 /// Gives every name a number. A table of our own, because looking up many names at once hides most of the time that
 /// memory takes: of 60 million names in a list of edges nearly all are known, and none is in the cache.
 #[derive(Debug)]
-pub(crate) struct Interner {
+pub struct Interner {
     names: Texts,
     /// The key of each name, see `key`.
     keys: Vec<u128>,
@@ -60,16 +60,24 @@ fn is_short(key: u128) -> bool {
 }
 
 impl Interner {
+    /// The names, by number.
     pub fn names(&self) -> &Texts {
         &self.names
     }
 
+    /// As `names`.
     pub fn into_names(self) -> Texts {
         self.names
     }
 
+    /// How many names have a number.
     pub fn len(&self) -> usize {
         self.names.len()
+    }
+
+    /// Whether none has.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The number of a name, assigned at its first mention.

@@ -1,7 +1,7 @@
 //! One line of an edge list.
 
 use super::layout::EdgeLayout;
-use nigh_formats::text_table::{BadLine, ParsedLine, Separator, TextTable, attribute, attributes_start};
+use crate::text_table::{BadLine, ParsedLine, Separator, TextTable, attribute, attributes_start};
 use std::borrow::Cow;
 
 /// The used columns of a line.

@@ -13,18 +13,17 @@ mod unpack;
 
 use self::download::{Download, TimeLimits};
 use self::lock::Lock;
-use super::folders::{Folders, LAST};
-use super::registry::{DatasetFile, NamedDataset, Origin};
+use crate::atomic;
+use crate::digest::hex;
 use crate::error::{Error, Result};
-use nigh_formats::atomic;
-use nigh_formats::digest::hex;
+use crate::published::{DatasetFile, Folders, LAST, Origin, Published};
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use ureq::Agent;
 
 /// The variable that names a mirror.
-pub(crate) const MIRROR: &str = "NIGH_ORIGIN";
+const MIRROR: &str = "NIGH_ORIGIN";
 
 /// No archive may be longer, nor what is unpacked from one.
 const LIMIT: u64 = 8 << 30;
@@ -108,13 +107,13 @@ impl Fetch {
     }
 
     /// Where a dataset is fetched from; `None` if its files are published in no format that is read.
-    pub fn address(&self, known: &NamedDataset) -> Option<String> {
-        self.source(known).map(|source| match source {
+    pub fn address(&self, known: impl Into<Published>) -> Option<String> {
+        self.source(known.into()).map(|source| match source {
             Address::Folder(address) | Address::Archive(address) => address,
         })
     }
 
-    fn source(&self, known: &NamedDataset) -> Option<Address> {
+    fn source(&self, known: Published) -> Option<Address> {
         Some(match (&self.mirror, known.origin) {
             (None, Origin::Folder(address)) => Address::Folder(address.to_string()),
             (None, Origin::Archive(address)) => Address::Archive(address.to_string()),
@@ -126,7 +125,13 @@ impl Fetch {
 
     /// Fetches a dataset into the target folder, unless one of the folders has it. Several processes may try at once:
     /// one downloads, the others wait and then find the files.
-    pub fn run(&self, known: &NamedDataset, folders: &Folders, observer: &mut dyn FetchObserver) -> Result<Fetched> {
+    pub fn run(
+        &self,
+        known: impl Into<Published>,
+        folders: &Folders,
+        observer: &mut dyn FetchObserver,
+    ) -> Result<Fetched> {
+        let known = known.into();
         if let Some(folder) = self.here(known, folders) {
             return Ok(Fetched::Here(folder));
         }
@@ -166,7 +171,7 @@ impl Fetch {
     }
 
     /// The folder that has the dataset, as far as names and lengths tell.
-    fn here(&self, known: &NamedDataset, folders: &Folders) -> Option<PathBuf> {
+    fn here(&self, known: Published, folders: &Folders) -> Option<PathBuf> {
         let whole = |folder: &PathBuf| known.files.iter().all(|file| has_length(&folder.join(file.name), file.bytes));
         folders.find(known).filter(|folder| !self.force && whole(folder))
     }
@@ -175,7 +180,7 @@ impl Fetch {
 /// The download of one dataset.
 struct Fetching<'a> {
     fetch: &'a Fetch,
-    known: &'a NamedDataset,
+    known: Published,
     agent: Agent,
     folder: PathBuf,
     observer: &'a mut dyn FetchObserver,

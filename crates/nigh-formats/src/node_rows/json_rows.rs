@@ -1,12 +1,9 @@
 //! JSON objects with a value per node: `{id: [feature, ...]}` as the musae graphs have it, and `{id: label}` or `{id: [label, ...]}`.
 
-use super::node_files::{NodeRows, RowSource, column_places, sparse};
-use super::row_labels::RowLabels;
-use crate::dataset::Features;
+use super::{FeatureMatrix, NodeRows, RowLabels, RowSource, column_places, sparse};
 use crate::error::{Error, Result};
-use crate::linalg::Matrix;
-use nigh_formats::memory::KeptRead;
-use nigh_formats::{Texts, compressed};
+use crate::memory::KeptRead;
+use crate::{Texts, compressed};
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use std::fmt;
@@ -16,7 +13,7 @@ use std::path::Path;
 
 /// Reads the features of nodes. Lists of different whole numbers or names are the features that a node has; other lists are
 /// as long as each other and have a value per feature.
-pub(crate) fn read_features(path: &Path) -> Result<NodeRows<Features>> {
+pub(super) fn read_features(path: &Path) -> Result<NodeRows<FeatureMatrix>> {
     let rows: Vec<(String, Vec<Value>)> = read(path, "an object of a list of features for each id")?;
     let len = rows.len();
     let is_set = |row: &[Value]| {
@@ -48,7 +45,7 @@ pub(crate) fn read_features(path: &Path) -> Result<NodeRows<Features>> {
                 values.push(number.ok_or_else(|| wrong(at, &format!("hold {value}; expected numbers")))?);
             }
         }
-        let features = Features::from_matrix(Matrix::from_data(len, width, values));
+        let features = FeatureMatrix::Full { rows: len, cols: width, values };
         (features, Vec::new(), format!("lists have the values of {width} features"), false)
     };
     Ok(NodeRows { columns, gaps, notes: vec![format!("{}: {note}", path.display())], ..rows_of(path, ids, features) })
@@ -56,7 +53,7 @@ pub(crate) fn read_features(path: &Path) -> Result<NodeRows<Features>> {
 
 /// Reads the label of each node, or a list of them; `null` is none. Lists of zeros and ones that are as long as each other have an
 /// entry per class, as PPI's `class_map` has.
-pub(crate) fn read_labels(path: &Path) -> Result<NodeRows<RowLabels>> {
+pub(super) fn read_labels(path: &Path) -> Result<NodeRows<RowLabels>> {
     let rows: Vec<(String, Value)> = read(path, "an object of a label, or of a list of labels, for each id")?;
     let names = |id: &str, value: &Value| match value {
         Value::Null => Ok(Vec::new()),

@@ -1,14 +1,14 @@
 //! The order of nodes and graphs: that of their ids, so that the order of lines is of no consequence.
 
-use crate::dataset::ids::{Ids, whole_float, whole_number};
+use crate::Texts;
 use crate::error::{Error, Result};
-use nigh_formats::Texts;
+use crate::ids::{Ids, whole_float, whole_number};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::path::Path;
 
 /// Ascending ids, and the number of each name if they were not in this order.
-pub(crate) fn ascending(names: Texts) -> (Ids, Option<Vec<u32>>) {
+pub fn ascending(names: Texts) -> (Ids, Option<Vec<u32>>) {
     let ids = Ids::from_texts(names);
     let mut sorted: Vec<u32> = (0..ids.len() as u32).collect();
     match &ids {
@@ -32,7 +32,8 @@ pub(super) fn sorted_graphs(names: Texts, mut of_edges: Vec<Vec<u32>>) -> (Texts
 
 /// Names as ids.
 #[derive(Debug)]
-pub(crate) struct Numbered {
+pub struct Numbered {
+    /// Ascending.
     pub ids: Ids,
     /// The node of each name, where it is another than that of the same number.
     pub order: Option<Vec<u32>>,
@@ -41,7 +42,7 @@ pub(crate) struct Numbered {
 }
 
 /// Ascending ids. `7` and `7.0` are one node if all names are such numbers, and ambiguous if not.
-pub(crate) fn numbered(path: &Path, names: Texts) -> Result<Numbered> {
+pub fn numbered(path: &Path, names: Texts) -> Result<Numbered> {
     let integer = |name: &str| whole_number(name.as_bytes()).or_else(|| whole_float(name));
     let float = names.iter().find(|name| whole_float(name).is_some());
     let numbers: Option<Vec<i64>> = float.and_then(|_| names.iter().map(integer).collect());

@@ -1,22 +1,20 @@
 //! Graphs, features and labels in arrays: NumPy's `.npy` and `.npz`, Matlab's `.mat`. What is pickled in them is passed over.
 
-use super::edge_list::{EdgeList, ListedEdges, WeightColumn, numbered_integers};
-use super::graph_file::{GraphFile, adjacency};
-use super::node_files::{NodeRows, RowSource, sparse};
-use super::row_labels::RowLabels;
-use crate::dataset::{Features, Ids};
+use super::matrix::adjacency;
+use super::{EdgeFile, EdgeList, WeightColumn, numbered_integers};
 use crate::error::{Error, Result};
-use crate::linalg::Matrix;
-use nigh_formats::matlab::{self, MatValue, MatVariable};
-use nigh_formats::matrix_market::SparseEntries;
-use nigh_formats::npy::{self, NpyArray, NpzArchive};
-use nigh_formats::{Texts, memory, scipy};
+use crate::ids::Ids;
+use crate::matlab::{self, MatValue, MatVariable};
+use crate::matrix_market::SparseEntries;
+use crate::node_rows::{FeatureMatrix, NodeRows, RowLabels, RowSource, sparse};
+use crate::npy::{self, NpyArray, NpzArchive};
+use crate::{Texts, memory, scipy};
 use std::path::Path;
 
 /// Names of adjacency matrices, of lists of edges, of features and of labels, in small letters.
 const GRAPH_WORDS: &[&str] = &["net", "network", "a", "adj", "adjacency", "adj_matrix", "graph", "w", "g"];
 const EDGE_WORDS: &[&str] = &["edges", "edge_index", "edge_list"];
-pub(super) const FEATURE_ARRAYS: &[&str] = &[
+pub(crate) const FEATURE_ARRAYS: &[&str] = &[
     "features",
     "feature",
     "x",
@@ -30,7 +28,7 @@ pub(super) const FEATURE_ARRAYS: &[&str] = &[
     "vectors",
     "fea",
 ];
-pub(super) const LABEL_ARRAYS: &[&str] =
+pub(crate) const LABEL_ARRAYS: &[&str] =
     &["label", "labels", "class", "category", "y", "group", "target", "node_labels", "gnd"];
 
 /// What the names of the arrays of a sparse matrix start with, in the layouts of public benchmarks.
@@ -40,7 +38,7 @@ const LABEL_STARTS: &[&str] = &["labels_", "labels."];
 
 /// A matrix in memory.
 #[derive(Debug)]
-pub(super) enum MatrixArray {
+pub(crate) enum MatrixArray {
     Sparse(SparseEntries),
     /// Row by row.
     Full(usize, usize, Vec<f32>),
@@ -50,7 +48,7 @@ impl MatrixArray {
     fn from_npy(array: &NpyArray) -> Result<MatrixArray> {
         match *array.shape() {
             [rows, cols] => Ok(MatrixArray::Full(rows, cols, array.floats()?)),
-            _ => Err(array.error(format!("has the shape {:?}; expected a matrix", array.shape())).into()),
+            _ => Err(array.error(format!("has the shape {:?}; expected a matrix", array.shape()))),
         }
     }
 
@@ -87,7 +85,7 @@ impl MatrixArray {
     }
 
     /// `F`, a row per node.
-    pub fn features(self, path: &Path) -> Result<Features> {
+    pub fn features(self, path: &Path) -> Result<FeatureMatrix> {
         match self {
             MatrixArray::Full(rows, cols, values) => {
                 if let Some(at) = values.iter().position(|value| !value.is_finite()) {
@@ -95,7 +93,7 @@ impl MatrixArray {
                         format!("row {}, column {}: {} is not a finite number", at / cols, at % cols, values[at]);
                     return Err(Error::file(path, problem));
                 }
-                Ok(Features::from_matrix(Matrix::from_data(rows, cols, values)))
+                Ok(FeatureMatrix::Full { rows, cols, values })
             }
             MatrixArray::Sparse(matrix) => {
                 let matrix = matrix.spread();
@@ -157,19 +155,19 @@ fn add_up(row: &mut Vec<(u32, f32)>) {
 }
 
 /// Labels in an array of NumPy: a text or a number per node, or a column per class.
-pub(super) fn npy_labels(path: &Path, array: &NpyArray) -> Result<RowLabels> {
+pub(crate) fn npy_labels(path: &Path, array: &NpyArray) -> Result<RowLabels> {
     match array.shape() {
         [_] | [_, 1] => {
             // Numbers with fractions are told from classes later.
             let labels = array.texts().or_else(|error| {
                 let numbers = array.floats().map_err(|_| error)?;
-                Ok::<Texts, nigh_formats::Error>(numbers.iter().map(f32::to_string).collect())
+                Ok::<Texts, Error>(numbers.iter().map(f32::to_string).collect())
             })?;
             let name = |label| if str::starts_with(label, '-') { "" } else { label };
             Ok(labels.iter().map(name).collect::<Texts>().into())
         }
         [_, _] => MatrixArray::from_npy(array)?.labels(path),
-        shape => Err(array.error(format!("has the shape {shape:?}; expected one label per node")).into()),
+        shape => Err(array.error(format!("has the shape {shape:?}; expected one label per node"))),
     }
 }
 
@@ -185,7 +183,7 @@ fn own_rows<T>(path: &Path, what: &str, rows: T, len: usize, num_nodes: usize) -
 }
 
 /// Reads a graph of SciPy's, or one in the layout of a benchmark with features and labels.
-pub(crate) fn read_npz(path: &Path, weight: &WeightColumn) -> Result<GraphFile> {
+pub(super) fn read_npz<S>(path: &Path, weight: &WeightColumn) -> Result<EdgeFile<S>> {
     let mut archive = NpzArchive::open(path)?;
     if scipy::is_sparse(&archive) {
         return Ok(adjacency(path, scipy::read(&mut archive)?, weight)?.into());
@@ -200,7 +198,7 @@ pub(crate) fn read_npz(path: &Path, weight: &WeightColumn) -> Result<GraphFile> 
     } else if let Some(name) = one_of(GRAPH_WORDS) {
         adjacency(path, MatrixArray::from_npy(&archive.array(name)?)?.entries(), weight)?
     } else if let Some(name) = one_of(EDGE_WORDS) {
-        let count = features.as_ref().map(Features::rows).or(labels.as_ref().map(RowLabels::len));
+        let count = features.as_ref().map(FeatureMatrix::rows).or(labels.as_ref().map(RowLabels::len));
         pairs(path, &archive.array(name)?, weight, count)?
     } else {
         return Err(Error::file(
@@ -213,7 +211,7 @@ pub(crate) fn read_npz(path: &Path, weight: &WeightColumn) -> Result<GraphFile> 
         ));
     };
     let n = list.ids.len();
-    let rows_of = |features: Features| {
+    let rows_of = |features: FeatureMatrix| {
         let len = features.rows();
         own_rows(path, "features", features, len, n)
     };
@@ -221,7 +219,8 @@ pub(crate) fn read_npz(path: &Path, weight: &WeightColumn) -> Result<GraphFile> 
         let len = labels.len();
         own_rows(path, "labels", labels, len, n)
     };
-    Ok(GraphFile { features: features.map(rows_of).transpose()?, labels: labels.map(labels_of).transpose()?, list })
+    let (features, labels) = (features.map(rows_of).transpose()?, labels.map(labels_of).transpose()?);
+    Ok(EdgeFile { list, numbered: None, features, labels })
 }
 
 /// The sparse matrix whose arrays have names that start so.
@@ -231,7 +230,7 @@ fn npz_sparse(archive: &mut NpzArchive, starts: &[&str]) -> Result<Option<Sparse
 }
 
 /// The sparse features of a benchmark's archive.
-pub(super) fn npz_sparse_features(archive: &mut NpzArchive) -> Result<Option<MatrixArray>> {
+pub(crate) fn npz_sparse_features(archive: &mut NpzArchive) -> Result<Option<MatrixArray>> {
     Ok(npz_sparse(archive, FEATURE_STARTS)?.map(MatrixArray::Sparse))
 }
 
@@ -264,7 +263,7 @@ fn npz_labels(archive: &mut NpzArchive) -> Result<Option<RowLabels>> {
 }
 
 /// Reads an adjacency matrix, or edges: a row, or a column, of two ids each.
-pub(crate) fn read_npy(path: &Path, weight: &WeightColumn) -> Result<EdgeList> {
+pub(super) fn read_npy(path: &Path, weight: &WeightColumn) -> Result<EdgeList> {
     let array = npy::open(path)?;
     match *array.shape() {
         [rows, cols] if rows == cols => adjacency(path, MatrixArray::from_npy(&array)?.entries(), weight),
@@ -280,11 +279,11 @@ fn pairs(path: &Path, array: &NpyArray, weight: &WeightColumn, num_nodes: Option
         _ => {
             let shape = array.shape();
             let problem = format!("has the shape {shape:?}; expected edges (M, 2) or a square adjacency matrix");
-            return Err(array.error(problem).into());
+            return Err(array.error(problem));
         }
     };
     if count == 0 {
-        return Err(array.error("no edges; expected rows of two ids").into());
+        return Err(array.error("no edges; expected rows of two ids"));
     }
     let at = |edge: usize, column: usize| if by_rows { width * edge + column } else { count * column + edge };
     let values = array.floats()?;
@@ -299,7 +298,7 @@ fn pairs(path: &Path, array: &NpyArray, weight: &WeightColumn, num_nodes: Option
     let mut list = EdgeList::default();
     let third = match weight {
         WeightColumn::Column(name) if name == "3" && width == 3 => true,
-        WeightColumn::Column(name) => return Err(array.error(format!("has no column `{name}` of weights")).into()),
+        WeightColumn::Column(name) => return Err(array.error(format!("has no column `{name}` of weights"))),
         WeightColumn::Auto if width == 3 => {
             list.notes.push(format!(
                 "column 3 of {} has no name and is not used; it can be named as the weight",
@@ -329,12 +328,13 @@ fn pairs(path: &Path, array: &NpyArray, weight: &WeightColumn, num_nodes: Option
             ends.into_iter().map(|[a, b]| Ok([inside(a)?, inside(b)?])).collect::<Result<_>>()?
         }
     };
-    list.edges = ListedEdges::Pieces(vec![edges], if third { vec![weights] } else { Vec::new() });
+    list.edges.push(edges);
+    list.weights.extend(third.then_some(weights));
     Ok(list)
 }
 
 /// Reads a graph of Matlab, with features and labels where there are matrices of these names.
-pub(crate) fn read_matlab(path: &Path, weight: &WeightColumn) -> Result<GraphFile> {
+pub(super) fn read_matlab<S>(path: &Path, weight: &WeightColumn) -> Result<EdgeFile<S>> {
     let mut variables = matlab::open(path)?;
     let names = variable_names(&variables);
     let graph = match take_variable(path, &mut variables, GRAPH_WORDS)? {
@@ -356,11 +356,11 @@ pub(crate) fn read_matlab(path: &Path, weight: &WeightColumn) -> Result<GraphFil
     };
     let features = of_nodes(FEATURE_ARRAYS)?.map(|matrix| own_rows(path, "features", matrix.features(path)?, n, n));
     let labels = of_nodes(LABEL_ARRAYS)?.map(|matrix| own_rows(path, "labels", matrix.labels(path)?, n, n));
-    Ok(GraphFile { list, features: features.transpose()?, labels: labels.transpose()? })
+    Ok(EdgeFile { list, numbered: None, features: features.transpose()?, labels: labels.transpose()? })
 }
 
 /// The matrix of one of these names, or the only one, for features and labels in a file of their own.
-pub(super) fn matlab_matrix(path: &Path, words: &[&str]) -> Result<MatrixArray> {
+pub(crate) fn matlab_matrix(path: &Path, words: &[&str]) -> Result<MatrixArray> {
     let mut variables = matlab::open(path)?;
     let names = variable_names(&variables);
     if let Some(matrix) = take_variable(path, &mut variables, words)? {
@@ -374,7 +374,7 @@ pub(super) fn matlab_matrix(path: &Path, words: &[&str]) -> Result<MatrixArray> 
 }
 
 /// The labels in a file of their own.
-pub(super) fn matlab_labels(path: &Path) -> Result<RowLabels> {
+pub(crate) fn matlab_labels(path: &Path) -> Result<RowLabels> {
     matlab_matrix(path, &["group", "label", "labels", "y", "gnd", "class"])?.labels(path)
 }
 

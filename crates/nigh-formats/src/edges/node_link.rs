@@ -1,10 +1,10 @@
 //! Node-link JSON, the form in which networkx writes a graph: a list of nodes and a list of links between them.
 
-use super::edge_list::WeightColumn;
+use super::WeightColumn;
 use super::links::Links;
+use crate::compressed;
 use crate::error::{Error, Result};
-use nigh_formats::compressed;
-use nigh_formats::memory::KeptRead;
+use crate::memory::KeptRead;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::io::BufReader;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Reads a graph; `weight` names the attribute of links that is one, `weight` by default. Everything else is
 /// skipped.
-pub(crate) fn read(path: &Path, weight: &WeightColumn) -> Result<Links> {
+pub(super) fn read(path: &Path, weight: &WeightColumn) -> Result<Links> {
     let source = BufReader::with_capacity(1 << 18, KeptRead::new(compressed::open(path)?, 3.0));
     let mut json = serde_json::Deserializer::from_reader(source);
     let document = Document { weight: weight.attribute() };
@@ -206,7 +206,7 @@ impl Visitor<'_> for IdValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nigh_formats::samples::damaged;
+    use crate::samples::damaged;
     use proptest::prelude::*;
 
     const GRAPH: &str = r#"{"directed": true, "multigraph": false, "graph": {"name": ["deep", {"er": 1}]},

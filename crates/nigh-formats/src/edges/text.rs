@@ -1,144 +1,27 @@
-//! Edge lists: two columns of ids, and perhaps of weights and of graphs.
+//! Edge lists in lines of text.
 
-mod adjacency_list;
-mod columnar;
-mod layout;
-mod order;
-mod row;
-mod shape;
-
-pub(crate) use self::columnar::{numbered_integers, read_columnar};
-pub use self::layout::{EdgeColumns, WeightColumn};
-use self::layout::{EdgeLayout, TablePlace, is_header};
-use self::order::sorted_graphs;
-pub(crate) use self::order::{ascending, numbered};
-use self::row::{EdgeRow, plain_line, plain_pair};
-use crate::dataset::ids::{Ids, whole_number};
-use crate::dataset::interner::Interner;
+use super::layout::{EdgeColumns, EdgeLayout, TablePlace, WeightColumn, is_header};
+use super::names::read_names;
+use super::order::ascending;
+use super::row::{EdgeRow, plain_line};
+use super::{EdgeFile, EdgeList, EdgeSink, Sinks, adjacency_list, is_sparse, shape, span};
 use crate::error::{Error, Result};
-use crate::graph::{Cleaning, Edges, Graph, Spill, build, build_mentioned, span};
-use crate::threads;
-use nigh_formats::Texts;
-use nigh_formats::memory::{self, Growth};
-use nigh_formats::table::{TableReader, header_note};
-use nigh_formats::text_table::{
-    BadLine, BlockResult, LineBlock, ParsedLine, TextTable, attributes_start, comments_note, line_text,
-};
-use rayon::prelude::*;
-use std::borrow::Cow;
+use crate::ids::{Ids, whole_number};
+use crate::memory::{self, Growth};
+use crate::table::header_note;
+use crate::text_table::{BadLine, LineBlock, ParsedLine, TextTable, attributes_start, comments_note, line_text};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The content of an edge list.
-#[derive(Debug, Default)]
-pub(crate) struct EdgeList {
-    /// Of every node: integers and names ascend, so that the order of lines is of no consequence.
-    pub ids: Ids,
-    pub edges: ListedEdges,
-    /// What was cleaned so far.
-    pub cleaned: Cleaning,
-    /// Names of graphs, and the number of one per edge, if there are several.
-    pub graphs: Option<(Texts, Vec<Vec<u32>>)>,
-    /// Whether the file lists its nodes, which gives them an order.
-    pub ordered: bool,
-    /// Whether edges have a direction, if the file says so.
-    pub directed: Option<bool>,
-    /// Whether ids such as `7.0` were read as whole numbers.
-    pub respelled: bool,
-    pub notes: Vec<String>,
-}
-
-/// Edges that were read.
-#[derive(Debug)]
-pub(crate) enum ListedEdges {
-    /// In pieces, as they were read; with a weight per edge, or without any.
-    Pieces(Vec<Vec<[u32; 2]>>, Vec<Vec<f32>>),
-    /// As a graph.
-    Built(Graph, Cleaning),
-    /// Between numbers as they were read, in buckets, to be built piece by piece.
-    Bucketed(Vec<Edges>),
-}
-
-impl Default for ListedEdges {
-    fn default() -> ListedEdges {
-        ListedEdges::Pieces(Vec::new(), Vec::new())
-    }
-}
-
-impl EdgeList {
-    /// Puts names that were added in their places.
-    fn sort_names(&mut self) {
-        let Ids::Names(names) = std::mem::take(&mut self.ids) else { unreachable!("names were added") };
-        let (ids, order) = ascending(names);
-        self.ids = ids;
-        if let Some(order) = order {
-            self.edges.renumber(&order);
-        }
-    }
-}
-
-impl ListedEdges {
-    pub fn is_empty(&self) -> bool {
-        match self {
-            ListedEdges::Pieces(pieces, _) => pieces.iter().all(Vec::is_empty),
-            ListedEdges::Built(graph, cleaning) => graph.num_edges() == 0 && cleaning.self_loops == 0,
-            ListedEdges::Bucketed(edges) => span(edges) == 0,
-        }
-    }
-
-    /// Renumbers the nodes. Returns what was cleaned so far.
-    pub fn renumber(&mut self, places: &[u32]) -> Cleaning {
-        let mut cleaned = Cleaning::default();
-        if let ListedEdges::Built(graph, cleaning) = self {
-            let weights = if graph.is_weighted() { vec![graph.edge_weights()] } else { Vec::new() };
-            cleaned = *cleaning;
-            *self = ListedEdges::Pieces(vec![graph.edges().collect()], weights);
-        }
-        if let ListedEdges::Pieces(pieces, _) = self {
-            pieces.par_iter_mut().flatten().flatten().for_each(|end| *end = places[*end as usize]);
-        }
-        cleaned
-    }
-
-    /// The graph on this many nodes, of which the last may have no edge.
-    pub fn into_graph(self, num_nodes: usize) -> Result<(Graph, Cleaning)> {
-        let (pieces, weights) = match self {
-            ListedEdges::Built(graph, cleaning) => return Ok((graph.with_nodes(num_nodes), cleaning)),
-            ListedEdges::Bucketed(edges) => return build(num_nodes, edges),
-            ListedEdges::Pieces(pieces, weights) => (pieces, weights),
-        };
-        let weighted = !weights.is_empty();
-        let num_edges: usize = pieces.iter().map(Vec::len).sum();
-        // Both ends of an edge, sorted into rows and in the rows; with a weight in each.
-        let bytes = num_edges as u64 * if weighted { 36 } else { 20 };
-        memory::check(bytes, || format!("a graph of {num_edges} edges, beside their list,"))
-            .map_err(|problem| Error::too_large(problem, LESS))?;
-        let share = pieces.len().div_ceil(rayon::current_num_threads()).max(1);
-        let shared = |number: usize| {
-            let mut edges = Edges::new(weighted);
-            for (at, piece) in pieces.iter().enumerate().skip(number * share).take(share) {
-                threads::check();
-                match weights.get(at) {
-                    None => piece.iter().for_each(|&edge| edges.push(edge)),
-                    Some(weights) => piece.iter().zip(weights).for_each(|(&edge, &w)| edges.push_weighted(edge, w)),
-                }
-            }
-            edges
-        };
-        let edges = (0..pieces.len().div_ceil(share)).into_par_iter().map(shared).collect();
-        drop((pieces, weights));
-        build(num_nodes, edges)
-    }
-}
-
-/// What takes less memory than the edges of a table.
-const LESS: &str = "leave out repeated edges, or write a graph file, whose edges stay on disk (`nigh data convert`)";
 
 /// So many first lines show what a file is.
 const SAMPLE: usize = 1000;
 
 /// Reads an edge list.
-pub(crate) fn read(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) -> Result<EdgeList> {
+pub(super) fn read<S: EdgeSink>(
+    path: &Path,
+    columns: &EdgeColumns,
+    sinks: Sinks<impl Fn(bool) -> S + Sync>,
+) -> Result<EdgeFile<S>> {
     let text = TextTable::open(path)?;
     let nothing = || Error::file(path, "no edges; expected lines of two ids");
     let first = text.head.first().ok_or_else(nothing)?;
@@ -151,7 +34,7 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) ->
     let is_free = *columns == EdgeColumns { weight: WeightColumn::None, ..EdgeColumns::default() }
         || *columns == EdgeColumns::default();
     if is_free && header.is_none() && dictionary.is_none() && adjacency_list::is_adjacency_list(path, &sample) {
-        return adjacency_list::read(&text);
+        return Ok(adjacency_list::read(&text)?.into());
     }
     let width = first_fields.len();
     if width < 2 {
@@ -171,21 +54,22 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) ->
     let end = |column: usize| {
         first_ids.and_then(|ids| ids.get(column)).is_some_and(|id| whole_number(id.as_bytes()).is_some())
     };
-    let read_list = || {
-        let list = match end(layout.source) && end(layout.target) && layout.graph.is_none() {
-            true => read_integers(&text, &layout, skip, spill)?,
+    let read_file = || {
+        let numbered = match end(layout.source) && end(layout.target) && layout.graph.is_none() {
+            true => read_integers(&text, &layout, skip, sinks)?,
             false => None,
         };
-        list.map_or_else(|| read_names(&text, &layout, skip), Ok)
+        numbered.map_or_else(|| Ok(read_names(&text, &layout, skip)?.into()), Ok)
     };
-    let mut list = read_list().map_err(|error| shape::of_weight(error, &text, &layout, skip))?;
-    if list.edges.is_empty() {
+    let mut file = read_file().map_err(|error| shape::of_weight(error, &text, &layout, skip))?;
+    let list = &mut file.list;
+    if file.numbered.as_ref().map_or(list.edges.iter().all(Vec::is_empty), |edges| span(edges) == 0) {
         return Err(nothing());
     }
     match header {
-        Some([first, second]) if is_edge_after_all(&mut list, first, second) => list.sort_names(),
+        Some([first, second]) if is_edge_after_all(list, first, second) => sort_names(list),
         Some(_) => list.notes.push(header_note(&text)),
-        None if first_is_apart(&list) => list.notes.push(format!(
+        None if first_is_apart(list) => list.notes.push(format!(
             "line {} of {}, `{}`, was read as an edge, and nothing else has its nodes; if it is a header, name its \
              columns as source and target",
             first.number,
@@ -197,13 +81,23 @@ pub(crate) fn read(path: &Path, columns: &EdgeColumns, spill: Option<&Spill>) ->
     list.notes.extend(remarks);
     list.notes.extend(text.notes());
     list.notes.extend(shape::labels_note(path, &layout, &sample));
-    Ok(list)
+    Ok(file)
+}
+
+/// Puts names that were added in their places.
+fn sort_names(list: &mut EdgeList) {
+    let Ids::Names(names) = std::mem::take(&mut list.ids) else { unreachable!("names were added") };
+    let (ids, order) = ascending(names);
+    list.ids = ids;
+    if let Some(order) = order {
+        list.edges.iter_mut().flatten().flatten().for_each(|end| *end = order[*end as usize]);
+    }
 }
 
 /// Whether the names of the first line occur nowhere else, as those of a header do.
 fn first_is_apart(list: &EdgeList) -> bool {
-    let (Ids::Names(_), ListedEdges::Pieces(pieces, _)) = (&list.ids, &list.edges) else { return false };
-    let mut edges = pieces.iter().flatten().peekable();
+    let Ids::Names(_) = &list.ids else { return false };
+    let mut edges = list.edges.iter().flatten().peekable();
     let Some(&first) = edges.next() else { return false };
     edges.peek().is_some() && !edges.any(|edge| edge.iter().any(|end| first.contains(end)))
 }
@@ -221,89 +115,28 @@ fn is_edge_after_all(list: &mut EdgeList, first: &str, second: &str) -> bool {
             Some(names.len() - 1)
         });
     }
-    if let ListedEdges::Pieces(pieces, _) = &mut list.edges {
-        pieces.push(vec![ends.map(|end| end.expect("found or added") as u32)]);
-    }
+    list.edges.push(vec![ends.map(|end| end.expect("found or added") as u32)]);
     true
 }
 
-/// The edges of one block.
-#[derive(Debug, Default)]
-struct EdgePiece {
-    edges: Vec<[u32; 2]>,
-    weights: Vec<f32>,
-    graphs: Vec<u32>,
-}
-
-/// What a thread keeps from block to block.
-#[derive(Debug, Default)]
-struct EdgeWorker {
-    nodes: SeenNames,
-    graphs: SeenNames,
-    piece: EdgePiece,
-    numbers: Vec<u32>,
-}
-
-/// Names that a thread has seen, with the place of the first mention of each.
-#[derive(Debug, Default)]
-struct SeenNames {
-    interner: Interner,
-    firsts: Vec<u64>,
-}
-
-impl SeenNames {
-    /// `first` is the place of the first of these names in the file.
-    fn numbers(&mut self, names: &[&str], block: usize, numbers: &mut Vec<u32>) {
-        numbers.clear();
-        self.interner.numbers(names, numbers);
-        let mut next = self.firsts.len() as u32;
-        if self.interner.len() as u32 == next {
-            return;
-        }
-        for (at, &number) in numbers.iter().enumerate() {
-            if number == next {
-                self.firsts.push((block as u64) << 32 | at as u64);
-                next += 1;
-            }
-        }
-    }
-}
-
-/// Names of all threads in the order of their first mention, and for each thread the numbers of its names.
-fn merged(names: Vec<SeenNames>) -> (Texts, Vec<Vec<u32>>) {
-    let mut places: Vec<Vec<u32>> = names.iter().map(|names| vec![0; names.firsts.len()]).collect();
-    let mut order: Vec<(u64, u32, u32)> = Vec::new();
-    for (worker, names) in names.iter().enumerate() {
-        order.extend(names.firsts.iter().enumerate().map(|(at, &first)| (first, worker as u32, at as u32)));
-    }
-    order.par_sort_unstable();
-    let mut all = Interner::default();
-    for (_, worker, at) in order {
-        let name = &names[worker as usize].interner.names()[at as usize];
-        places[worker as usize][at as usize] = all.number(name);
-    }
-    (all.into_names(), places)
-}
-
 /// Reads ids that are small integers, which are their own numbers. `None` if some are not.
-fn read_integers(
+fn read_integers<S: EdgeSink>(
     text: &TextTable,
     layout: &EdgeLayout,
     skip: usize,
-    spill: Option<&Spill>,
-) -> Result<Option<EdgeList>> {
+    sinks: Sinks<impl Fn(bool) -> S + Sync>,
+) -> Result<Option<EdgeFile<S>>> {
     let other = AtomicBool::new(false);
     let weighted = layout.is_weighted();
-    // Both ends of an edge in a bucket, then in the rows of a graph; with a weight in each.
-    let (bucketed, built) = if weighted { (20, 16) } else { (12, 8) };
-    let growth = Growth::new(format!("the edges of {}", text.path.display()), built as f64 / bucketed as f64);
+    let [here, afterwards] = S::bytes_per_edge(weighted);
+    let growth = Growth::new(format!("the edges of {}", text.path.display()), afterwards as f64 / here as f64);
     let read = text.blocks(
         skip,
-        || Edges::spilling(weighted, spill),
+        || (sinks.make)(weighted),
         |edges, block| {
             let all = integers(edges, block, layout, text)?;
-            if spill.is_none() {
-                memory::or_stop(growth.add(bucketed * all.unwrap_or(0) as u64));
+            if !sinks.are_limited {
+                memory::or_stop(growth.add(here * all.unwrap_or(0) as u64));
             }
             all.ok_or_else(|| {
                 other.store(true, Ordering::Relaxed);
@@ -317,65 +150,16 @@ fn read_integers(
     let (edges, blocks) = read?;
     let notes = comments_note(&text.path, &blocks).into_iter().collect();
     let num_edges: usize = blocks.into_iter().map(|block| block.result).sum();
-    if span(&edges) > 4 * num_edges + (1 << 20) {
-        // A table of all numbers up to the largest would be mostly holes.
+    if is_sparse(&edges, num_edges) {
         return Ok(None);
     }
-    if spill.is_some() {
-        return Ok(Some(EdgeList { edges: ListedEdges::Bucketed(edges), notes, ..EdgeList::default() }));
-    }
-    let (graph, cleaning, mentioned) = build_mentioned(edges)?;
-    let ids = Ids::from_integers(mentioned.into_iter().map(i64::from).collect());
-    Ok(Some(EdgeList { ids, edges: ListedEdges::Built(graph, cleaning), notes, ..EdgeList::default() }))
-}
-
-/// Reads ids of any kind.
-fn read_names(text: &TextTable, layout: &EdgeLayout, skip: usize) -> Result<EdgeList> {
-    // Names are joined, sorted and looked up again; edges are moved to the rows of their ends.
-    let growth = Growth::new(format!("the edges of {}", text.path.display()), 3.0);
-    let (workers, pieces) = text.blocks(skip, EdgeWorker::default, |worker, block| {
-        let before = worker.nodes.interner.names().num_bytes();
-        let piece = named_piece(worker, block, layout, text)?;
-        let names = worker.nodes.interner.names().num_bytes() - before;
-        memory::or_stop(growth.add((names + 12 * piece.edges.len()) as u64));
-        Ok(piece)
-    })?;
-    let (nodes, graphs): (Vec<SeenNames>, Vec<SeenNames>) =
-        workers.into_iter().map(|worker| (worker.nodes, worker.graphs)).unzip();
-    let (names, places) = merged(nodes);
-    let numbered = numbered(&text.path, names)?;
-    let of_piece: Vec<usize> = pieces.iter().map(|piece| piece.worker).collect();
-    let note = comments_note(&text.path, &pieces);
-    let mut list = gathered(layout, pieces, graphs);
-    list.respelled = numbered.note.is_some();
-    list.notes.extend(note.into_iter().chain(numbered.note));
-    let place = |name: u32| numbered.order.as_ref().map_or(name, |order| order[name as usize]);
-    let places: Vec<Vec<u32>> = places.into_iter().map(|places| places.into_iter().map(place).collect()).collect();
-    if let ListedEdges::Pieces(pieces, _) = &mut list.edges {
-        pieces.par_iter_mut().zip(of_piece).for_each(|(edges, worker)| {
-            threads::check();
-            edges.iter_mut().flatten().for_each(|end| *end = places[worker][*end as usize]);
-        });
-    }
-    list.ids = numbered.ids;
-    Ok(list)
-}
-
-fn gathered(layout: &EdgeLayout, pieces: Vec<BlockResult<EdgePiece>>, graphs: Vec<SeenNames>) -> EdgeList {
-    let (names, places) = merged(graphs);
-    let (mut edges, mut weights, mut of_edges) = (Vec::new(), Vec::new(), Vec::new());
-    for BlockResult { worker, result: piece, .. } in pieces {
-        edges.push(piece.edges);
-        weights.extend(layout.is_weighted().then_some(piece.weights));
-        of_edges.push(piece.graphs.iter().map(|&graph| places[worker][graph as usize]).collect());
-    }
-    let graphs = layout.graph.map(|_| sorted_graphs(names, of_edges));
-    EdgeList { edges: ListedEdges::Pieces(edges, weights), graphs, ..EdgeList::default() }
+    let list = EdgeList { notes, ..EdgeList::default() };
+    Ok(Some(EdgeFile { list, numbered: Some(edges), features: None, labels: None }))
 }
 
 /// Adds the edges of a block whose ids are integers and counts them; `None` if an id is not an integer.
-fn integers(
-    edges: &mut Edges,
+fn integers<S: EdgeSink>(
+    edges: &mut S,
     block: &LineBlock<'_>,
     layout: &EdgeLayout,
     table: &TextTable,
@@ -399,7 +183,7 @@ fn integers(
         (at, line) = (end + 1, line + 1);
         if let Some(text) = text.transpose()? {
             let row = EdgeRow::parse(text, number, layout, table, &mut fields)?;
-            let id = |id: &str| whole_number(id.as_bytes()).filter(|id| (0..Edges::LIMIT as i64).contains(id));
+            let id = |id: &str| whole_number(id.as_bytes()).filter(|id| (0..S::LIMIT as i64).contains(id));
             let (Some(source), Some(target)) = (id(&row.source), id(&row.target)) else { return Ok(None) };
             add([source as u32, target as u32], row.weight);
             count += 1;
@@ -408,92 +192,15 @@ fn integers(
     Ok(Some(count))
 }
 
-/// The edges of a block whose ids are any names, numbered in the order in which this thread saw them.
-fn named_piece(
-    worker: &mut EdgeWorker,
-    block: &LineBlock<'_>,
-    layout: &EdgeLayout,
-    table: &TextTable,
-) -> ParsedLine<EdgePiece> {
-    let plain = layout.is_plain() && layout.weight.is_none();
-    let mut fields = Vec::new();
-    let (mut ends, mut graphs) = (Vec::new(), Vec::new());
-    let piece = &mut worker.piece;
-    piece.weights.clear();
-    for line in block.lines() {
-        let (number, text) = line?;
-        if plain && let Some(pair) = plain_pair(text, table.separator) {
-            ends.extend(pair.map(Cow::Borrowed));
-            continue;
-        }
-        let row = EdgeRow::parse(text, number, layout, table, &mut fields)?;
-        ends.extend([row.source, row.target]);
-        piece.weights.extend(row.weight);
-        graphs.extend(row.graph);
-    }
-    let graphs: Vec<&str> = graphs.iter().map(|graph: &Cow<'_, str>| graph.as_ref()).collect();
-    let ends: Vec<&str> = ends.iter().map(|end| end.as_ref()).collect();
-    worker.nodes.numbers(&ends, block.index, &mut worker.numbers);
-    piece.edges.clear();
-    piece.edges.extend(worker.numbers.as_chunks::<2>().0);
-    worker.graphs.numbers(&graphs, block.index, &mut worker.numbers);
-    Ok(piece.taken(&worker.numbers))
-}
-
-impl EdgePiece {
-    /// A copy of exact size; the buffers are reused for the next block.
-    fn taken(&self, graphs: &[u32]) -> EdgePiece {
-        EdgePiece { edges: self.edges.clone(), weights: self.weights.clone(), graphs: graphs.to_vec() }
-    }
-}
-
-/// Pairs of ids to be scored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pairs {
-    /// The line, or row, of each pair, and its ids.
-    pub pairs: Vec<(usize, [String; 2])>,
-    /// Whether there was a header above them.
-    pub has_header: bool,
-    /// Remarks on what was read.
-    pub notes: Vec<String>,
-}
-
-/// Reads pairs of ids to be scored from a table. `is_node` distinguishes an id from a header.
-pub fn read_pairs(path: &Path, is_node: impl Fn(&str) -> bool) -> Result<Pairs> {
-    let nothing = "no pairs; expected lines of two ids";
-    let columns = EdgeColumns::default();
-    let table = TableReader::open(path, nothing, |first, second| {
-        is_header(first, second, &columns) && !first.iter().any(|field| is_node(field))
-    })?;
-    if table.width < 2 {
-        let only = table.read(&[0], &[])?.names[0].iter().next().unwrap_or_default().to_string();
-        return Err(table.first_error(format!("`{only}` is one column; a pair needs two ids")).into());
-    }
-    let ends = match table.header.as_deref().map(layout::named_ends) {
-        Some([Some(source), Some(target)]) if source != target => [source, target],
-        _ => [0, 1],
-    };
-    let mut read = table.read(&ends, &[])?;
-    if read.places.is_empty() {
-        return Err(Error::file(path, nothing));
-    }
-    let notes = table.header_note().into_iter().chain(std::mem::take(&mut read.notes)).collect();
-    let pair = |(at, &line): (usize, &usize)| (line, [0, 1].map(|end| read.names[end][at].to_string()));
-    let has_header = table.header.is_some();
-    Ok(Pairs { pairs: read.places.iter().enumerate().map(pair).collect(), has_header, notes })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::tests::read_file;
     use super::*;
     use proptest::prelude::*;
     use std::collections::{BTreeSet, HashMap};
 
     fn read_text(content: &[u8], columns: &EdgeColumns) -> Result<EdgeList> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("edges.txt");
-        std::fs::write(&path, content).unwrap();
-        read(&path, columns, None)
+        read_file("edges.txt", content, columns)
     }
 
     fn list(content: &str) -> EdgeList {
@@ -502,11 +209,7 @@ mod tests {
 
     /// Every edge once, the smaller end first.
     fn edges(list: &EdgeList) -> Vec<[u32; 2]> {
-        let mut edges: Vec<[u32; 2]> = match &list.edges {
-            ListedEdges::Pieces(pieces, _) => pieces.concat().iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect(),
-            ListedEdges::Built(graph, _) => graph.edges().collect(),
-            ListedEdges::Bucketed(_) => unreachable!("nothing is spilled"),
-        };
+        let mut edges: Vec<[u32; 2]> = list.edges.concat().iter().map(|&[a, b]| [a.min(b), a.max(b)]).collect();
         edges.retain(|[a, b]| a != b);
         edges.sort_unstable();
         edges.dedup();
@@ -514,17 +217,7 @@ mod tests {
     }
 
     fn weights(list: &EdgeList) -> Vec<f32> {
-        match &list.edges {
-            ListedEdges::Pieces(_, weights) => weights.concat(),
-            ListedEdges::Built(graph, _) => {
-                if graph.is_weighted() {
-                    graph.edge_weights()
-                } else {
-                    Vec::new()
-                }
-            }
-            ListedEdges::Bucketed(_) => unreachable!("nothing is spilled"),
-        }
+        list.weights.concat()
     }
 
     fn names(list: &EdgeList) -> Vec<String> {
@@ -653,26 +346,6 @@ mod tests {
         assert!(list(&ring).notes.is_empty());
         let swapped = message(b"1 0.5 0.25 3\n2 0.5 0 1\n");
         assert!(swapped.ends_with("look like features: are the graph and its features swapped?"), "{swapped}");
-    }
-
-    #[test]
-    fn pairs_have_the_headers_of_edges() {
-        let folder = tempfile::tempdir().unwrap();
-        let pairs = |content: &str| {
-            let path = folder.path().join("pairs.csv");
-            std::fs::write(&path, content).unwrap();
-            let read = read_pairs(&path, |name| ["a", "b", "1", "2"].contains(&name));
-            read.map(|read| read.pairs)
-                .map_err(|error| error.to_string().rsplit_once("pairs.csv").unwrap().1.to_string())
-        };
-        let pair = |line: usize, a: &str, b: &str| (line, [a.to_string(), b.to_string()]);
-        assert_eq!(pairs("a,b\nb,a\n").unwrap(), [pair(1, "a", "b"), pair(2, "b", "a")]);
-        assert_eq!(pairs("who,whom\n1,2\n").unwrap(), [pair(2, "1", "2")], "words above numbers");
-        assert_eq!(pairs("score,dst,src\n0.5,a,b\n").unwrap(), [pair(2, "b", "a")]);
-        assert_eq!(pairs("a,b,\nb,a,\n").unwrap(), [pair(1, "a", "b"), pair(2, "b", "a")]);
-        assert_eq!(pairs("x,y\na,b\n").unwrap()[0], pair(1, "x", "y"), "a wrong pair is not a header");
-        assert_eq!(pairs("a\nb\n").unwrap_err(), ":1: `a` is one column; a pair needs two ids");
-        assert_eq!(pairs("").unwrap_err(), ": no pairs; expected lines of two ids");
     }
 
     #[test]

@@ -1,17 +1,18 @@
-//! Reading files of nodes: lists of ids, features and labels.
+//! What is known of nodes, a row for each: lists of ids, features and labels, in files of any format.
 
-use super::arrays::{self, FEATURE_ARRAYS, LABEL_ARRAYS, MatrixArray};
-use super::json_rows;
-use super::row_labels::{LabelSeparator, RowLabels};
-use crate::dataset::Features;
-use crate::dataset::ids::{whole_float, whole_number};
-use crate::dataset::interner::Interner;
+mod json_rows;
+mod labels;
+
+pub use self::labels::{LabelSeparator, RowLabels};
+
+use crate::edges::arrays::{self, FEATURE_ARRAYS, LABEL_ARRAYS, MatrixArray};
 use crate::error::{Error, Result};
-use crate::linalg::{Matrix, SparseMatrix};
-use nigh_formats::matrix_market;
-use nigh_formats::npy::{self, NpyArray, NpzArchive};
-use nigh_formats::table::TableReader;
-use nigh_formats::{Format, Texts, scipy};
+use crate::ids::{whole_float, whole_number};
+use crate::interner::Interner;
+use crate::matrix_market;
+use crate::npy::{self, NpyArray, NpzArchive};
+use crate::table::TableReader;
+use crate::{Format, Texts, scipy};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -30,18 +31,22 @@ pub struct NodeColumns {
 
 /// Something that is known of nodes, a row for each.
 #[derive(Debug)]
-pub(crate) struct NodeRows<T> {
-    pub(super) source: RowSource,
+pub struct NodeRows<T> {
+    /// Where they come from.
+    pub source: RowSource,
     /// The id of each row; none if row `i` is of node `i`.
-    pub(super) ids: Option<Texts>,
+    pub ids: Option<Texts>,
     /// The graph of each row, if the table says so.
-    pub(super) graphs: Option<Texts>,
+    pub graphs: Option<Texts>,
+    /// How many there are.
     pub len: usize,
+    /// What is known.
     pub rows: T,
     /// The names of the columns, if they have any.
     pub columns: Vec<String>,
     /// Whether nodes without a row have zeros.
-    pub(super) gaps: bool,
+    pub gaps: bool,
+    /// Remarks on what was read.
     pub notes: Vec<String>,
 }
 
@@ -51,6 +56,13 @@ impl<T> NodeRows<T> {
         self.ids.is_none()
     }
 
+    /// The same rows in another form.
+    pub fn map<U>(self, form: impl FnOnce(T) -> U) -> NodeRows<U> {
+        let NodeRows { source, ids, graphs, len, rows, columns, gaps, notes } = self;
+        NodeRows { source, ids, graphs, len, rows: form(rows), columns, gaps, notes }
+    }
+
+    /// The file.
     pub fn path(&self) -> &Path {
         self.source.path()
     }
@@ -58,16 +70,18 @@ impl<T> NodeRows<T> {
 
 /// Where rows come from, for messages.
 #[derive(Debug)]
-pub(super) enum RowSource {
+pub enum RowSource {
     /// The place of each row.
     Table(TableReader, Vec<usize>),
+    /// An array, or an object.
     Array(PathBuf),
 }
 
 impl RowSource {
+    /// Something wrong with a row.
     pub fn error(&self, row: usize, problem: impl Into<String>) -> Error {
         match self {
-            RowSource::Table(table, places) => table.error(places[row], problem).into(),
+            RowSource::Table(table, places) => table.error(places[row], problem),
             RowSource::Array(path) => Error::file(path, format!("row {row}: {}", problem.into())),
         }
     }
@@ -80,10 +94,42 @@ impl RowSource {
         }
     }
 
+    /// The file.
     pub fn path(&self) -> &Path {
         match self {
             RowSource::Table(table, _) => &table.path,
             RowSource::Array(path) => path,
+        }
+    }
+}
+
+/// Features, a row per node.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FeatureMatrix {
+    /// Every value, row by row.
+    Full {
+        /// Number of rows.
+        rows: usize,
+        /// Number of features.
+        cols: usize,
+        /// One row after the other.
+        values: Vec<f32>,
+    },
+    /// Values other than zero.
+    Sparse {
+        /// The number and the value of each feature of a row, ascending.
+        rows: Vec<Vec<(u32, f32)>>,
+        /// Number of features.
+        cols: usize,
+    },
+}
+
+impl FeatureMatrix {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            FeatureMatrix::Full { rows, .. } => *rows,
+            FeatureMatrix::Sparse { rows, .. } => rows.len(),
         }
     }
 }
@@ -147,7 +193,7 @@ fn open(
 }
 
 /// Reads a list of nodes.
-pub(crate) fn read_ids(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str) -> bool) -> Result<NodeRows<()>> {
+pub fn read_ids(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str) -> bool) -> Result<NodeRows<()>> {
     let (table, id, graph) = open(path, "no nodes; expected a column of ids", columns, is_node)?;
     let names: Vec<usize> = [Some(id), graph].into_iter().flatten().collect();
     let read = table.read(&names, &[])?;
@@ -159,11 +205,11 @@ pub(crate) fn read_ids(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str
 }
 
 /// Reads features: `id, number, number, ...`; `id, feature, value` where a header says so; or arrays.
-pub(crate) fn read_features(
+pub fn read_features(
     path: &Path,
     columns: &NodeColumns,
     is_node: &dyn Fn(&str) -> bool,
-) -> Result<NodeRows<Features>> {
+) -> Result<NodeRows<FeatureMatrix>> {
     match Format::of(path)? {
         Format::Npy => array_rows(path, dense(npy::open(path)?)?, None),
         Format::MatrixMarket => array_rows(path, MatrixArray::Sparse(matrix_market::open(path)?).features(path)?, None),
@@ -213,7 +259,7 @@ fn whole_labels(labels: &Texts) -> Option<Texts> {
 }
 
 /// The names of the columns of an id and of a label in a header that says so without doubt.
-pub(super) fn id_and_label(header: &[String]) -> Option<[&String; 2]> {
+pub(crate) fn id_and_label(header: &[String]) -> Option<[&String; 2]> {
     let find = |words: &[&str]| header.iter().find(|word| words.contains(&word.to_lowercase().as_str()));
     // The target of an edge is no label.
     let label = find(&["label", "labels", "class", "category", "group"])?;
@@ -225,7 +271,7 @@ trait RowCount {
     fn count(&self) -> usize;
 }
 
-impl RowCount for Features {
+impl RowCount for FeatureMatrix {
     fn count(&self) -> usize {
         self.rows()
     }
@@ -260,22 +306,22 @@ fn member(archive: &mut NpzArchive, names: &[&str], sides: usize) -> Result<(Npy
     Ok((found.ok_or_else(|| Error::file(archive.path(), problem()))?, ids))
 }
 
-fn dense(array: NpyArray) -> Result<Features> {
+fn dense(array: NpyArray) -> Result<FeatureMatrix> {
     let (rows, cols) = match *array.shape() {
         [rows, cols] if cols > 0 => (rows, cols),
         [rows] => (rows, 1),
-        _ => return Err(array.error(format!("has the shape {:?}; expected nodes × features", array.shape())).into()),
+        _ => return Err(array.error(format!("has the shape {:?}; expected nodes × features", array.shape()))),
     };
     let values = array.floats()?;
     if let Some(at) = values.iter().position(|value| !value.is_finite()) {
         let problem = format!("row {}, column {}: {} is not a finite number", at / cols, at % cols, values[at]);
-        return Err(array.error(problem).into());
+        return Err(array.error(problem));
     }
-    Ok(Features::from_matrix(Matrix::from_data(rows, cols, values)))
+    Ok(FeatureMatrix::Full { rows, cols, values })
 }
 
 /// Rows of `(column, value)` in any order.
-pub(super) fn sparse(path: &Path, mut rows: Vec<Vec<(u32, f32)>>, cols: usize) -> Result<Features> {
+pub(crate) fn sparse(path: &Path, mut rows: Vec<Vec<(u32, f32)>>, cols: usize) -> Result<FeatureMatrix> {
     for (at, row) in rows.iter_mut().enumerate() {
         row.sort_unstable_by_key(|entry| entry.0);
         if let Some(twice) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -285,16 +331,20 @@ pub(super) fn sparse(path: &Path, mut rows: Vec<Vec<(u32, f32)>>, cols: usize) -
     if cols == 0 || cols > MAX_FEATURES {
         return Err(Error::file(path, format!("{cols} features; expected 1 to {MAX_FEATURES}")));
     }
-    Ok(Features::Sparse(SparseMatrix::from_rows(&rows, cols).into()))
+    Ok(FeatureMatrix::Sparse { rows, cols })
 }
 
-fn table_features(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str) -> bool) -> Result<NodeRows<Features>> {
+fn table_features(
+    path: &Path,
+    columns: &NodeColumns,
+    is_node: &dyn Fn(&str) -> bool,
+) -> Result<NodeRows<FeatureMatrix>> {
     let (table, id, graph) = open(path, NO_FEATURES, columns, is_node)?;
     let mut notes: Vec<String> = table.header_note().into_iter().collect();
     let (rest, left_out) = others(&table, id, graph);
     notes.extend(left_out);
     if rest.is_empty() {
-        return Err(table.first_error("has one column; expected an id and its features").into());
+        return Err(table.first_error("has one column; expected an id and its features"));
     }
     let named = |at: usize, words: &[&str]| {
         table.header.as_ref().is_some_and(|header| words.contains(&header[at].to_lowercase().as_str()))
@@ -328,9 +378,9 @@ fn table_features(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str) -> 
             id + 1,
             only + 1
         );
-        return Err(table.first_error(problem).into());
+        return Err(table.first_error(problem));
     }
-    let rows = Features::from_matrix(Matrix::from_data(len, width, values));
+    let rows = FeatureMatrix::Full { rows: len, cols: width, values };
     let mut names = read.names.into_iter();
     let (ids, graphs) = (names.next(), graph.and_then(|_| names.next()));
     let source = RowSource::Table(table, read.places);
@@ -362,7 +412,7 @@ fn triples(
     feature: usize,
     value: usize,
     mut notes: Vec<String>,
-) -> Result<NodeRows<Features>> {
+) -> Result<NodeRows<FeatureMatrix>> {
     let names: Vec<usize> = [Some(id), Some(feature), graph].into_iter().flatten().collect();
     let mut read = table.read(&names, &[value])?;
     notes.append(&mut read.notes);
@@ -387,9 +437,7 @@ fn triples(
         row.sort_unstable_by_key(|entry| entry.0);
         if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             let node = &read.names[0][first];
-            return Err(table
-                .error(read.places[first], format!("node `{node}` has two values for one feature"))
-                .into());
+            return Err(table.error(read.places[first], format!("node `{node}` has two values for one feature")));
         }
     }
     let ids = firsts.iter().map(|&at| &read.names[0][at]).collect();
@@ -436,11 +484,7 @@ fn column_number(name: &str) -> Option<usize> {
 
 /// Reads labels: `id, label`, where the label may be a list; `id, class, class, ...` of zeros and ones; or an array of integers, of
 /// which negative ones stand for no label. No label is an empty text.
-pub(crate) fn read_labels(
-    path: &Path,
-    columns: &NodeColumns,
-    is_node: &dyn Fn(&str) -> bool,
-) -> Result<NodeRows<RowLabels>> {
+pub fn read_labels(path: &Path, columns: &NodeColumns, is_node: &dyn Fn(&str) -> bool) -> Result<NodeRows<RowLabels>> {
     match Format::of(path)? {
         Format::Npy => return array_rows(path, arrays::npy_labels(path, &npy::open(path)?)?, None),
         Format::Npz => {
@@ -475,7 +519,7 @@ pub(crate) fn read_labels(
         },
     };
     if label == id || Some(label) == graph {
-        return Err(table.first_error(format!("column {} can't be two things at once", label + 1)).into());
+        return Err(table.first_error(format!("column {} can't be two things at once", label + 1)));
     }
     let names: Vec<usize> = [Some(id), Some(label), graph].into_iter().flatten().collect();
     let read = table.read_with_gaps(&names, &[], Some(label))?;

@@ -1,7 +1,7 @@
 //! The names of nodes in the user's files.
 
-use nigh_formats::Texts;
-use nigh_formats::records::RecordColumn;
+use crate::Texts;
+use crate::records::RecordColumn;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -94,7 +94,7 @@ impl Ids {
     }
 
     /// An error if a node has no name, or the name of another. The first of them is number `first`.
-    pub(crate) fn check_distinct(&self, first: usize) -> Result<(), String> {
+    pub fn check_distinct(&self, first: usize) -> Result<(), String> {
         let compare: &(dyn Fn(u32, u32) -> Ordering + Sync) = match self {
             Ids::Numbers(_) => return Ok(()),
             Ids::Integers(numbers) if numbers.is_sorted_by(|a, b| a < b) => return Ok(()),
@@ -186,7 +186,7 @@ impl IdLookup<'_> {
 }
 
 /// A whole number that is printed with a fraction of zero, such as `7.0`.
-pub(crate) fn whole_float(text: &str) -> Option<i64> {
+pub fn whole_float(text: &str) -> Option<i64> {
     let (number, zeros) = text.split_once('.')?;
     let is_whole = !zeros.is_empty() && zeros.bytes().all(|digit| digit == b'0');
     is_whole.then(|| whole_number(number.as_bytes()))?
@@ -199,7 +199,7 @@ fn respelled(name: &str) -> Option<String> {
 }
 
 /// A whole number in the one way in which it is printed; `007`, `+7` and `-0` are names, not numbers.
-pub(crate) fn whole_number(text: &[u8]) -> Option<i64> {
+pub fn whole_number(text: &[u8]) -> Option<i64> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (-1, digits),
         digits => (1, digits),
@@ -219,8 +219,8 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nigh_formats::columnar::{ColumnValues, Columnar};
-    use nigh_formats::records::Records;
+    use crate::columnar::{ColumnValues, Columnar};
+    use crate::records::Records;
     use std::path::Path;
 
     #[test]

@@ -2,8 +2,7 @@
 
 use super::server::{Answer, Request, Server};
 use super::*;
-use crate::dataset::REGISTRY;
-use nigh_formats::digest::sha256;
+use crate::digest::sha256;
 use std::io::Write;
 use std::time::Duration;
 use zip::ZipWriter;
@@ -22,30 +21,20 @@ fn leaked<T: ?Sized>(content: Box<T>) -> &'static T {
     Box::leak(content)
 }
 
-fn known(origin: Origin, files: &[(&'static str, &[u8])]) -> NamedDataset {
+fn known(origin: Origin, files: &[(&'static str, &[u8])]) -> Published {
     let file = |(name, content): &(&'static str, &[u8])| DatasetFile {
         name,
         bytes: content.len() as u64,
         sha256: leaked(sha256(content).into_boxed_str()),
     };
-    NamedDataset {
-        name: "toy",
-        folder: "toy",
-        about: "",
-        files: leaked(files.iter().map(file).collect()),
-        origin,
-        cleaning: "",
-        paper: None,
-        origin_counts: None,
-        read: |_| unreachable!("only fetched"),
-    }
+    Published { name: "toy", folder: "toy", files: leaked(files.iter().map(file).collect()), origin }
 }
 
-fn one_by_one() -> NamedDataset {
+fn one_by_one() -> Published {
     known(Origin::Folder("https://origin.invalid/"), &[("long.bin", &long()), ("short.txt", SHORT)])
 }
 
-fn together() -> NamedDataset {
+fn together() -> Published {
     known(Origin::Archive("https://origin.invalid/toy.zip"), &[("raw/long.bin", &long()), ("short.txt", SHORT)])
 }
 
@@ -122,9 +111,9 @@ impl User {
         std::fs::write(self.path(name), content).unwrap();
     }
 
-    fn fetch(&self, known: &NamedDataset) -> Result<(Fetched, Heard)> {
+    fn fetch(&self, known: &Published) -> Result<(Fetched, Heard)> {
         let mut heard = Heard::default();
-        let fetched = self.fetch.run(known, &Folders::new(Some(self.temporary.path())), &mut heard)?;
+        let fetched = self.fetch.run(*known, &Folders::new(Some(self.temporary.path())), &mut heard)?;
         Ok((fetched, heard))
     }
 
@@ -146,9 +135,9 @@ impl User {
 
     /// Fetches well, and leaves nothing beside what was wanted.
     #[track_caller]
-    fn gets(&self, known: &NamedDataset) -> Heard {
+    fn gets(&self, known: &Published) -> Heard {
         let (fetched, heard) = self.fetch(known).unwrap();
-        assert_eq!(fetched, Fetched::New(self.path("toy"), known.bytes().unwrap_or(0)));
+        assert_eq!(fetched, Fetched::New(self.path("toy"), known.files.iter().map(|file| file.bytes).sum()));
         let expected: Vec<String> = known.files.iter().map(|file| format!("toy/{}", file.name)).collect();
         assert_eq!(self.files(), expected);
         for file in known.files {
@@ -159,7 +148,7 @@ impl User {
 
     /// Is refused for all of these reasons.
     #[track_caller]
-    fn refused(&self, known: &NamedDataset, says: &[&str]) -> String {
+    fn refused(&self, known: &Published, says: &[&str]) -> String {
         let error = self.fetch(known).map(|fetched| fetched.0).unwrap_err().to_string();
         says.iter().for_each(|says| assert!(error.contains(says), "`{says}` is missing: {error}"));
         assert!(error.contains("by hand, ") && error.contains(&self.path("toy").display().to_string()), "{error}");
@@ -551,7 +540,7 @@ fn a_mirror_is_an_address() {
         assert!(error.contains("NIGH_ORIGIN") && error.contains("https://"), "{error}");
     }
     let fetch = Fetch::from_mirror("https://mirror.org/data").unwrap();
-    let address = |known| fetch.address(&known).unwrap();
+    let address = |known| fetch.address(known).unwrap();
     assert_eq!(address(one_by_one()), "https://mirror.org/data/toy/");
     assert_eq!(address(together()), "https://mirror.org/data/toy.zip");
     assert_eq!(
@@ -561,21 +550,12 @@ fn a_mirror_is_an_address() {
 }
 
 #[test]
-fn origins_are_encrypted() {
-    for known in REGISTRY {
-        let address = known.origin.address();
-        assert!(address.starts_with("https://"), "{}", known.name);
-        assert_eq!(address.ends_with('/'), matches!(known.origin, Origin::Folder(_)), "{address}");
-    }
-}
-
-#[test]
 fn what_is_published_in_another_format_is_not_downloaded() {
     let known = known(Origin::Converted("https://origin.invalid/toy.mat"), &[("toy.txt", SHORT)]);
-    assert_eq!(Fetch::from_origin().address(&known), None);
+    assert_eq!(Fetch::from_origin().address(known), None);
     let folder = tempfile::tempdir().unwrap();
     let folders = Folders::new(Some(folder.path()));
-    let error = Fetch::from_origin().run(&known, &folders, &mut ()).unwrap_err().to_string();
+    let error = Fetch::from_origin().run(known, &folders, &mut ()).unwrap_err().to_string();
     assert!(
         error.contains("put toy.txt (a line with two ids per link, made from https://origin.invalid/toy.mat"),
         "{error}"
@@ -583,6 +563,6 @@ fn what_is_published_in_another_format_is_not_downloaded() {
     assert!(error.contains(&folder.path().join("toy").display().to_string()), "{error}");
     std::fs::create_dir(folder.path().join("toy")).unwrap();
     std::fs::write(folder.path().join("toy/toy.txt"), SHORT).unwrap();
-    let fetched = Fetch::from_origin().run(&known, &folders, &mut ()).unwrap();
+    let fetched = Fetch::from_origin().run(known, &folders, &mut ()).unwrap();
     assert_eq!(fetched, Fetched::Here(folder.path().join("toy")));
 }

@@ -1,11 +1,11 @@
 //! Adjacency lists: a node and its neighbours on each line, as `networkx.write_adjlist` writes them.
 
+use super::EdgeList;
 use super::order::numbered;
-use super::{EdgeList, ListedEdges};
-use crate::dataset::interner::Interner;
 use crate::error::{Error, Result};
-use nigh_formats::is_named;
-use nigh_formats::text_table::TextTable;
+use crate::interner::Interner;
+use crate::is_named;
+use crate::text_table::TextTable;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -32,25 +32,17 @@ pub(super) fn read(text: &TextTable) -> Result<EdgeList> {
     }
     let what = format!("lines of {} are adjacency lists: a node and its neighbours", text.path.display());
     let notes = std::iter::once(what).chain(numbered.note).collect();
-    Ok(EdgeList {
-        ids: numbered.ids,
-        edges: ListedEdges::Pieces(vec![edges], Vec::new()),
-        notes,
-        ..EdgeList::default()
-    })
+    Ok(EdgeList { ids: numbered.ids, edges: vec![edges], notes, ..EdgeList::default() })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::EdgeColumns;
     use super::*;
-    use crate::dataset::Ids;
+    use crate::edges::{EdgeColumns, tests};
+    use crate::ids::Ids;
 
     fn read_file(name: &str, content: &str) -> Result<EdgeList> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(name);
-        std::fs::write(&path, content).unwrap();
-        super::super::read(&path, &EdgeColumns::default(), None)
+        tests::read_file(name, content.as_bytes(), &EdgeColumns::default())
     }
 
     #[test]
@@ -60,8 +52,7 @@ mod tests {
         for name in ["x.adjlist", "x.txt"] {
             let list = read_file(name, content).unwrap();
             assert_eq!(list.ids, Ids::Numbers(5), "node 4 has no neighbour");
-            let ListedEdges::Pieces(edges, _) = &list.edges else { panic!("pieces") };
-            assert_eq!(edges.concat(), [[3, 1], [3, 2], [3, 0], [1, 2]]);
+            assert_eq!(list.edges.concat(), [[3, 1], [3, 2], [3, 0], [1, 2]]);
             assert!(list.notes[0].ends_with("are adjacency lists: a node and its neighbours"), "{:?}", list.notes);
         }
         let named = read_file("x.adjlist", "ann,bob,\nbob,cid\n").unwrap();

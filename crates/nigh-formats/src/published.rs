@@ -1,11 +1,55 @@
-//! Where the files of public datasets are looked for: a given folder, then `NIGH_DATA`, then the user's cache.
+//! Files of public datasets: where they are published, and where they are looked for: a given folder, then `NIGH_DATA`, then the
+//! user's cache.
 
-use super::registry::{NamedDataset, Origin};
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
+/// What is published of a dataset.
+#[derive(Debug, Clone, Copy)]
+pub struct Published {
+    /// What users type.
+    pub name: &'static str,
+    /// The name of its folder, which several datasets may share.
+    pub folder: &'static str,
+    /// The files that are needed; without a list, those in the layout of OGB.
+    pub files: &'static [DatasetFile],
+    /// Where they are.
+    pub origin: Origin,
+}
+
+/// One file of a dataset, as it is published.
+#[derive(Debug)]
+pub struct DatasetFile {
+    /// Below the folder of the dataset.
+    pub name: &'static str,
+    /// Its length.
+    pub bytes: u64,
+    /// Its checksum.
+    pub sha256: &'static str,
+}
+
+/// Where the files of a dataset are published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// One by one, below this address.
+    Folder(&'static str),
+    /// Together, in this archive.
+    Archive(&'static str),
+    /// At this address, but in a format that is not read: its file is a conversion, and can't be downloaded.
+    Converted(&'static str),
+}
+
+impl Origin {
+    /// The address of the folder, of the archive, or of what was converted.
+    pub fn address(self) -> &'static str {
+        match self {
+            Origin::Folder(address) | Origin::Archive(address) | Origin::Converted(address) => address,
+        }
+    }
+}
+
 /// The file that a download puts in place last, for datasets without a list of files: if it exists, so do the others.
-pub(super) const LAST: &str = "raw/edge.csv.gz";
+pub(crate) const LAST: &str = "raw/edge.csv.gz";
 
 /// The folders in which datasets are looked for, each with a folder per dataset or family of datasets.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -66,7 +110,8 @@ impl Folders {
     }
 
     /// The first folder that holds the dataset.
-    pub fn find(&self, known: &NamedDataset) -> Option<PathBuf> {
+    pub fn find(&self, known: impl Into<Published>) -> Option<PathBuf> {
+        let known = known.into();
         let holds = |folder: &PathBuf| match known.files {
             [] => folder.join(LAST).is_file(),
             files => files.iter().all(|file| folder.join(file.name).is_file()),
@@ -75,7 +120,8 @@ impl Folders {
     }
 
     /// As `find`; the error says where to get the files and where to put them.
-    pub fn require(&self, known: &NamedDataset) -> Result<PathBuf> {
+    pub fn require(&self, known: impl Into<Published>) -> Result<PathBuf> {
+        let known = known.into();
         self.find(known).ok_or_else(|| {
             let names: Vec<&str> = known.files.iter().map(|file| file.name).collect();
             let files = match known.origin {

@@ -1,10 +1,10 @@
 //! Tables that are no edges, recognised by their shape: labels and features that were given as the graph.
 
-use super::EdgeRow;
 use super::layout::EdgeLayout;
-use crate::dataset::own::node_files;
+use super::row::EdgeRow;
 use crate::error::Error;
-use nigh_formats::text_table::{LineBlock, TextTable};
+use crate::node_rows;
+use crate::text_table::{LineBlock, TextTable};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ const LEAST: usize = 20;
 
 /// The problem with a header that names an id and a label, and no ends of edges.
 pub(super) fn labels_problem(header: &[String]) -> Option<String> {
-    let [id, label] = node_files::id_and_label(header)?;
+    let [id, label] = node_rows::id_and_label(header)?;
     Some(format!(
         "columns `{id}` and `{label}` look like labels, not like edges; give them as labels, and a file of edges as the graph"
     ))
@@ -51,7 +51,7 @@ pub(super) fn explained(error: Error, sample: &[Vec<String>]) -> Error {
 /// Marks the problem of a line that is right without its weight.
 pub(super) fn of_weight(error: Error, text: &TextTable, layout: &EdgeLayout, skip: usize) -> Error {
     let problem = match error {
-        Error::Format(problem @ nigh_formats::Error::Line { .. }) if layout.is_weighted() => problem,
+        problem @ Error::Line { .. } if layout.is_weighted() => problem,
         error => return error,
     };
     let attributes = layout.attributes.as_ref().map(|_| None);
@@ -63,22 +63,20 @@ pub(super) fn of_weight(error: Error, text: &TextTable, layout: &EdgeLayout, ski
             EdgeRow::parse(line, at, &plain, text, &mut fields).map(drop)
         })
     };
-    let line = |error: &nigh_formats::Error| match error {
-        nigh_formats::Error::Line { line, .. } => *line,
+    let line = |error: &Error| match error {
+        Error::Line { line, .. } => *line,
         _ => 0,
     };
     match text.blocks(skip, || (), check) {
-        Err(without) if line(&without) <= line(&problem) => problem.into(),
+        Err(without) if line(&without) <= line(&problem) => problem,
         _ => Error::weight(problem),
     }
 }
 
-fn with_more(error: nigh_formats::Error, more: &str) -> nigh_formats::Error {
+fn with_more(error: Error, more: &str) -> Error {
     match error {
-        nigh_formats::Error::Line { path, line, problem } => {
-            nigh_formats::Error::Line { path, line, problem: problem + more }
-        }
-        nigh_formats::Error::File { path, problem } => nigh_formats::Error::File { path, problem: problem + more },
+        Error::Line { path, line, problem } => Error::Line { path, line, problem: problem + more },
+        Error::File { path, problem } => Error::File { path, problem: problem + more },
         error => error,
     }
 }

@@ -1,11 +1,10 @@
 //! Extraction of the needed files from the archive of a dataset.
 
-use super::super::folders::LAST;
-use super::super::registry::{DatasetFile, NamedDataset};
 use super::{FetchObserver, LIMIT, Trouble, wrong_checksum};
+use crate::atomic;
+use crate::digest::hex;
 use crate::error::Error;
-use nigh_formats::atomic;
-use nigh_formats::digest::hex;
+use crate::published::{DatasetFile, LAST, Published};
 use sha2::{Digest, Sha256};
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
@@ -18,18 +17,18 @@ const GROWTH: u64 = 1000;
 const GROWTH_FREE: u64 = 1 << 20;
 
 /// A member to be extracted, and its path.
-struct Member<'k> {
+struct Member {
     index: usize,
     place: String,
     /// Its expected length and checksum, if known.
-    file: Option<&'k DatasetFile>,
+    file: Option<&'static DatasetFile>,
 }
 
 /// Unpacks what the reader needs into a new folder. Returns names and lengths, in the order in which they should be put
 /// in place.
 pub(super) fn unpack(
     archive: &Path,
-    known: &NamedDataset,
+    known: Published,
     into: &Path,
     observer: &mut dyn FetchObserver,
 ) -> Result<Vec<(String, u64)>> {
@@ -51,8 +50,8 @@ pub(super) fn unpack(
 }
 
 /// The members that are needed. If one would leave the folder, none is extracted.
-fn choose<'k>(zip: &ZipArchive<BufReader<std::fs::File>>, known: &'k NamedDataset) -> Result<Vec<Member<'k>>> {
-    let mut members: Vec<Member<'k>> = Vec::new();
+fn choose<'k>(zip: &ZipArchive<BufReader<std::fs::File>>, known: Published) -> Result<Vec<Member>> {
+    let mut members: Vec<Member> = Vec::new();
     for index in 0..zip.len() {
         let name = match zip.name_for_index(index) {
             Some(Ok(name)) => name.into_owned(),
@@ -104,7 +103,7 @@ const SPLIT: [&str; 2] = ["/valid.pt", "/test.pt"];
 /// Writes one member, at most `left` bytes.
 fn extract(
     zip: &mut ZipArchive<BufReader<std::fs::File>>,
-    member: &Member<'_>,
+    member: &Member,
     left: u64,
     into: &Path,
     observer: &mut dyn FetchObserver,
