@@ -256,6 +256,14 @@ pub enum Error {
         /// Its decoder.
         decoder: &'static str,
     },
+    /// A model that needs all nodes at once, where a limit or other machines need one that propagates before it learns.
+    #[error(
+        "{model} runs in memory; models that propagate before they learn, such as smp-proximity and smp-linear, compute in parts"
+    )]
+    RunsInMemory {
+        /// The model.
+        model: String,
+    },
     /// Several graphs where one is expected.
     #[error("{count} graphs, where one is expected")]
     SeveralGraphs {
@@ -263,7 +271,7 @@ pub enum Error {
         count: usize,
     },
     /// A node or graph number beyond the last.
-    #[error("{what} {number} is not there; {count} are counted from zero")]
+    #[error("{what} {number} is out of range: there are {count}, numbered from 0")]
     OutOfRange {
         /// `node` or `graph`.
         what: &'static str,

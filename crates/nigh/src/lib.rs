@@ -37,8 +37,9 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < estimate < tape < ops < dataset < encoder < model < task < train < trained < sampled < shards < training < run_estimate
+//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < estimate < tape < ops < dataset < encoder < model < task < train < answer < sampled < shards < training < run_estimate
 
+pub mod answer;
 pub mod dataset;
 pub mod display;
 pub mod encoder;
@@ -56,7 +57,6 @@ pub mod tape;
 pub mod task;
 pub mod threads;
 pub mod train;
-pub mod trained;
 
 mod error;
 mod label_sets;
@@ -78,6 +78,7 @@ extern crate self as nigh;
 /// Files to columns, arrays and tensors, and back.
 pub use nigh_formats as formats;
 
+pub use answer::{Session, Trained};
 pub use dataset::{Dataset, Features, Ids, Sample};
 pub use error::{Error, GraphProblem, Result, SplitProblem, nearest};
 pub use graph::{Graph, Operator};
@@ -91,5 +92,4 @@ pub use seeds::{Purpose, Seeds};
 pub use source::{Node2Vec, Proximities, Reconstruction, Refresh, Signal, SignalScale, Source};
 pub use task::{Split, Task};
 pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Reporting, Resolved, Run, Silent};
-pub use trained::Trained;
 pub use training::Training;

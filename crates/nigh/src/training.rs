@@ -1,5 +1,6 @@
 //! The one way to train: data, settings and, if wanted, an architecture, a split, an observer and a checkpoint of your own.
 
+use crate::answer::Trained;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -13,7 +14,6 @@ use crate::train::preset::Preset;
 use crate::train::{
     self, Checkpoint, Config, Job, Observer, Reporting, Resolved, Silent, Splits, class_memory, model_memory,
 };
-use crate::trained::{NOT_FIRST, Trained};
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
 use std::path::Path;
@@ -119,7 +119,7 @@ impl<'d, 'o> Training<'d, 'o> {
     /// How a training that [has a plan](Training::has_plan) is done within this memory. An error if it is too little.
     pub fn plan(&self, memory: Option<Memory>) -> Result<PropagationEstimate> {
         let plan = self.config.plan(&self.dataset, &self.architecture, PlannedRun::Training, memory)?;
-        plan.ok_or_else(|| Error::setting("model", &self.config.model, NOT_FIRST))
+        plan.ok_or_else(|| Error::RunsInMemory { model: self.config.model.clone() })
     }
 
     /// Keeps a training to this memory by the first plan that fits, with anonymous temporary files in `folder`. One without a plan is only

@@ -17,7 +17,7 @@ pub struct Evaluate {
     pub split: Option<PathBuf>,
 
     /// Memory limit, such as 8GiB [default: none]
-    #[arg(long, value_name = "SIZE", conflicts_with = "split")]
+    #[arg(long, value_name = "SIZE")]
     pub memory: Option<Memory>,
 
     /// Print one JSON object instead of the table

@@ -6,13 +6,13 @@ use crate::cli::Train;
 use crate::progress::TrainingBar;
 use crate::settings::{Settings, split_folder};
 use anyhow::{Result, anyhow};
+use nigh::answer::{BaselineSummary, MetricSummary};
 use nigh::dataset::FixedSplit;
 use nigh::display::{AlignedTable, mean_and_deviation, percent, pluralize};
 use nigh::model::PairSource;
 use nigh::plan::Way;
 use nigh::threads::MAX_THREADS;
 use nigh::train::mean_and_std;
-use nigh::trained::{BaselineSummary, MetricSummary};
 use nigh::{
     Checkpoint, Config, Dataset, Decoder, Error, Memory, Metric, Proximities, Reconstruction, Resolved, Trained,
     Training,

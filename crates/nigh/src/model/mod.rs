@@ -444,6 +444,16 @@ impl Model {
         record(&self.architecture, &self.shape, self.seeds, WeightAccess::LookUp(&self.weights), view, Ask::Everything)
     }
 
+    /// Columns of everything that is in memory while `H` of this many nodes with such features is computed.
+    pub(crate) fn recorded_width(&self, features: &Features, num_nodes: usize) -> usize {
+        let recording = self.record(&View::empty(self.shape.num_features));
+        let in_blocks = recording.represents_in_blocks(num_nodes) && self.gated_branches().is_none();
+        // Here features are dense.
+        let is_sparse = matches!(features, Features::Sparse(_)) && self.architecture.uses(Source::Features);
+        let left_out = if is_sparse { self.shape.num_features } else { 0 };
+        (recording.tape.total_width(in_blocks) + recording.output.width()).saturating_sub(left_out)
+    }
+
     /// Records some branches of a gated model on their own; none if there are none of the kind.
     pub(crate) fn record_branches(&self, view: &View, ask: Ask<'_>) -> Option<Recording> {
         let taken = self.architecture.branches.iter().filter(|branch| ask.takes(branch)).count();
@@ -720,6 +730,11 @@ impl Recording {
         self.tape.can_restrict()
     }
 
+    /// Whether `H` of this many nodes is computed block by block.
+    fn represents_in_blocks(&self, num_nodes: usize) -> bool {
+        num_nodes > EVALUATED_AT_A_TIME && !self.trained_whole && self.can_restrict()
+    }
+
     /// Restricts the rows of `H` to these nodes, in this order; `None` for all nodes again.
     pub fn restrict(&mut self, model: &Model, nodes: Option<&[u32]>) {
         if nodes.is_some() || self.is_restricted {
@@ -740,8 +755,7 @@ impl Recording {
     /// As `evaluate`, of all nodes whatever the last step was restricted to. Block by block, if training never held all of
     /// them: of a million nodes with hardly an edge, few are in a step.
     pub fn evaluate_all(&mut self, model: &Model, draw: u64) {
-        let in_blocks = self.num_nodes > EVALUATED_AT_A_TIME && !self.trained_whole && self.can_restrict();
-        if !in_blocks || model.gated_branches().is_some() {
+        if !self.represents_in_blocks(self.num_nodes) || model.gated_branches().is_some() {
             self.restrict(model, None);
             self.evaluate(model, draw);
             return;
