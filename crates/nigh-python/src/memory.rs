@@ -5,9 +5,9 @@ use crate::graph::Graph;
 use crate::work;
 use nigh::Memory;
 use nigh::dataset::{Folders, InputFiles};
+use nigh::estimate::EstimatedRun;
 use nigh::formats::memory;
-use nigh::plan::Workload;
-use nigh::run_estimate::EstimatedRun;
+use nigh::propagation::Workload;
 use pyo3::prelude::*;
 
 /// A limit as users write it: `"8GiB"`.

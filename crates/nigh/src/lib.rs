@@ -32,14 +32,15 @@
 //! | `F_GNN` | [`encoder::Encoder`] | message passing |
 //! | `F_output` | [`model::Head`] | what is made of the branches |
 //! | `F_de` | [`model::Decoder`] | from two representations to a score |
-//! | `S = Ã^K (Ã^K)^T` | [`estimate::Certification`] | walk proximity, and Theorem 2 |
+//! | `S = Ã^K (Ã^K)^T` | [`certify::Certification`] | walk proximity, and Theorem 2 |
 //!
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < panels < plan < estimate < tape < ops < dataset < encoder < model < task < train < answer < sampled < shards < training < run_estimate
+//! Layers: display < error < threads < names < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < propagation < certify < tape < ops < dataset < encoder < model < task < train < answer < sampled < shards < training < estimate
 
 pub mod answer;
+pub mod certify;
 pub mod dataset;
 pub mod display;
 pub mod encoder;
@@ -48,9 +49,7 @@ pub mod graph;
 pub mod metric;
 pub mod model;
 pub mod ops;
-pub mod panels;
-pub mod plan;
-pub mod run_estimate;
+pub mod propagation;
 pub mod shards;
 pub mod statistics;
 pub mod tape;
@@ -88,8 +87,9 @@ pub use memory::Memory;
 pub use metric::Metric;
 pub use model::{Decoder, View};
 pub use names::Auto;
+pub use propagation::Proximities;
 pub use seeds::{Purpose, Seeds};
-pub use source::{Node2Vec, Proximities, Reconstruction, Refresh, Signal, SignalScale, Source};
+pub use source::{Node2Vec, Reconstruction, Refresh, Signal, SignalScale, Source};
 pub use task::{Split, Task};
 pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Reporting, Resolved, Run, Silent};
 pub use training::Training;

@@ -1,6 +1,6 @@
 //! Training on sampled pairs in steps, each a function of files, so that they can run on different machines: edges are held out and
 //! pairs drawn ([`hold_out`]), `Ã^K E` of the training graph is computed by columns
-//! ([`Propagation::write_columns`](crate::panels::Propagation::write_columns)), weights are learnt from the rows of those pairs ([`train()`]), and vectors are made
+//! ([`Propagation::write_columns`](crate::propagation::Propagation::write_columns)), weights are learnt from the rows of those pairs ([`train()`]), and vectors are made
 //! row by row ([`Trained::embed_rows`]). The model is that of one machine, byte by byte.
 
 #[cfg(test)]
@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::model::{Architecture, Dimensions, Model};
 #[cfg(test)]
-use crate::panels::MatrixFile;
-use crate::panels::{GatheredRows, rows_at_a_time};
+use crate::propagation::MatrixFile;
+use crate::propagation::{GatheredRows, rows_at_a_time};
 use crate::seeds::Seeds;
 use crate::task::{DrawnPairs, EvaluationPairs, SampledPairs};
 use crate::train::{

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::model::catalog::Hyperparameters;
 use crate::model::{Architecture, Dimensions};
-use crate::panels::Execution;
-use crate::plan::{PropagationEstimate, total};
+use crate::propagation::Execution;
+use crate::propagation::{CostEstimate, total};
 use crate::task::Split;
 use crate::train::limit::{PlannedRun, beyond};
 use crate::train::preset::Preset;
@@ -117,7 +117,7 @@ impl<'d, 'o> Training<'d, 'o> {
     }
 
     /// How a training that [has a plan](Training::has_plan) is done within this memory. An error if it is too little.
-    pub fn plan(&self, memory: Option<Memory>) -> Result<PropagationEstimate> {
+    pub fn plan(&self, memory: Option<Memory>) -> Result<CostEstimate> {
         let plan = self.config.plan(&self.dataset, &self.architecture, PlannedRun::Training, memory)?;
         plan.ok_or_else(|| Error::RunsInMemory { model: self.config.model.clone() })
     }
@@ -141,7 +141,7 @@ impl<'d, 'o> Training<'d, 'o> {
     }
 
     /// As this plan says. The graph without held-out edges and panels that wait are in files without names in `folder`.
-    pub fn planned(self, plan: &PropagationEstimate, folder: &Path) -> Training<'d, 'o> {
+    pub fn planned(self, plan: &CostEstimate, folder: &Path) -> Training<'d, 'o> {
         Training { execution: Execution::of(plan, folder).into(), ..self }
     }
 

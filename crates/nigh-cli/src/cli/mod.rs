@@ -16,7 +16,7 @@ use crate::suggestions::{self, Suggested};
 use clap::{Arg, ArgAction, Args, Parser, Subcommand};
 use clap_complete::Shell;
 use experiments::reproduce_notes;
-use nigh::estimate::Certification;
+use nigh::certify::Certification;
 use nigh::{Memory, Signal};
 use scale::{ESTIMATE_EXAMPLES, PROPAGATE_NOTES};
 use std::path::PathBuf;

@@ -6,8 +6,8 @@ use crate::cli::Certify;
 use crate::progress;
 use anyhow::Result;
 use nigh::Error;
+use nigh::certify::{Certificate, Certification};
 use nigh::display::AlignedTable;
-use nigh::estimate::{Certificate, Certification};
 use serde_json::json;
 
 pub fn run(options: &Certify, quiet: bool) -> Result<()> {

@@ -10,7 +10,7 @@ use anyhow::Result;
 use nigh::display::{AlignedTable, mean_and_deviation};
 use nigh::statistics::interval_95;
 use nigh::train::mean_and_std;
-use nigh::{Auto, Task, estimate};
+use nigh::{Auto, Task, certify};
 use nigh_paper::{DiagnosedModel, Diagnosis, Difference, Finding, Ingredients, p_value, points};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -124,7 +124,7 @@ fn text(diagnosis: &Diagnosis<'_>, finding: &Finding) -> String {
         Some(width) => width.to_string(),
         None => format!(
             "The width that Theorem 2 asks for is computed for at most {} hops; `nigh certify --hops K` computes it for more.",
-            estimate::WidthCheck::MOST_HOPS
+            certify::WidthCheck::MOST_HOPS
         ),
     };
     let answer = finding.answer.join("\n");

@@ -4,8 +4,8 @@ use super::{print, print_json};
 use crate::cli::{Estimate, PropagationOptions};
 use anyhow::Result;
 use nigh::dataset::{Folders, InputFiles};
-use nigh::plan::Workload;
-use nigh::run_estimate::EstimatedRun;
+use nigh::estimate::EstimatedRun;
+use nigh::propagation::Workload;
 
 pub fn run(options: &Estimate, _: bool) -> Result<()> {
     let PropagationOptions { signal_dim, hops, hop_storage, memory } = options.of;

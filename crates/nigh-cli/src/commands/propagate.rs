@@ -5,8 +5,7 @@ use crate::cli::{Propagate, PropagationOptions};
 use crate::progress::Activity;
 use anyhow::Result;
 use nigh::answer::RowWriter;
-use nigh::panels::{PanelPlan, PanelProgress, PanelSource, Propagation};
-use nigh::plan::{PropagationEstimate, Workload};
+use nigh::propagation::{CostEstimate, PanelPlan, PanelProgress, PanelSource, Propagation, Workload};
 use nigh::{Error, Memory, Operator, Purpose, Seeds, SignalScale};
 use nigh_paper::Peak;
 use std::path::{Path, PathBuf};
@@ -84,7 +83,7 @@ pub fn check_counts(options: &PropagationOptions) -> Result<()> {
 }
 
 /// How a propagation is done within a limit.
-pub fn within(workload: &Workload, memory: Option<Memory>) -> Result<PropagationEstimate> {
+pub fn within(workload: &Workload, memory: Option<Memory>) -> Result<CostEstimate> {
     let remedy = match workload.stored {
         true => "--hop-storage float16 halves the panels",
         false => {

@@ -10,7 +10,7 @@ use nigh::answer::{BaselineSummary, MetricSummary};
 use nigh::dataset::FixedSplit;
 use nigh::display::{AlignedTable, mean_and_deviation, percent, pluralize};
 use nigh::model::PairSource;
-use nigh::plan::Way;
+use nigh::propagation::ExecutionMode;
 use nigh::threads::MAX_THREADS;
 use nigh::train::mean_and_std;
 use nigh::{
@@ -104,7 +104,7 @@ fn within<'d>(training: Training<'d, 'static>, options: &Train, quiet: bool) -> 
         }
         (None, Some(free)) if training.has_plan() => {
             let plan = training.plan(Some(free))?;
-            if plan.way == Way::InMemory {
+            if plan.way == ExecutionMode::InMemory {
                 return Ok(training);
             }
             print_notes(&[plan.to_string()], quiet);

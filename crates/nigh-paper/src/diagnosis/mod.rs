@@ -4,7 +4,7 @@ mod answer;
 
 use crate::comparison::{ComparedModel, Comparison, PValues};
 use crate::significance::holm;
-use nigh::estimate::WidthCheck;
+use nigh::certify::WidthCheck;
 use nigh::model::Dimensions;
 use nigh::statistics::{difference_95, mean_and_std, paired_p};
 use nigh::train::constant_answer;

@@ -5,7 +5,7 @@ use crate::dataset::{Dataset, FixedSplit};
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::metric::Metrics;
-use crate::panels::Execution;
+use crate::propagation::Execution;
 use crate::seeds::Seeds;
 use crate::task::{Masking, SplitChoice, SplitSettings};
 use crate::train::{self, Reporting, Resolved, Silent, sampled};

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::model::{Model, View};
-use crate::panels::{MatrixFile, PanelFile, PanelPlan, PanelSource, Propagation, rows_at_a_time};
+use crate::propagation::{MatrixFile, PanelFile, PanelPlan, PanelSource, Propagation, rows_at_a_time};
 use crate::source::Source;
 use std::sync::Arc;
 

@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::memory::Memory;
 use crate::model::{Model, View};
-use crate::panels::{Execution, PanelPlan, PanelProgress};
-use crate::plan::{MODEL_BUFFERS, PartSize, PropagationEstimate, Way, Workload};
+use crate::propagation::{
+    CostEstimate, Execution, ExecutionMode, MODEL_BUFFERS, PanelPlan, PanelProgress, PartSize, Workload,
+};
 use crate::train::Resolved;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,7 +69,7 @@ pub struct Session {
     pub(super) places: Option<Vec<u32>>,
     pub(super) rows: Rows,
     limit: Option<Limit>,
-    estimate: Option<PropagationEstimate>,
+    estimate: Option<CostEstimate>,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -183,7 +184,7 @@ impl Session {
     }
 
     /// What answers take and how they are computed, within a limit.
-    pub fn estimate(&self) -> Option<&PropagationEstimate> {
+    pub fn estimate(&self) -> Option<&CostEstimate> {
         self.estimate.as_ref()
     }
 
@@ -234,7 +235,7 @@ impl Session {
     }
 
     /// What a model takes that needs all nodes at once. An error if that is beyond the limit.
-    fn held_estimate(&self, workload: &Workload, memory: Memory, reserved: usize) -> Result<PropagationEstimate> {
+    fn held_estimate(&self, workload: &Workload, memory: Memory, reserved: usize) -> Result<CostEstimate> {
         let of_rows = 4 * self.num_nodes() * self.model.recorded_width(&self.sample.features, self.num_nodes());
         let parts = [
             ("edges (CSR)", workload.csr_bytes()),
@@ -245,8 +246,8 @@ impl Session {
             ("buffers", workload.buffers + reserved),
         ];
         let memory_parts = parts.into_iter().map(|(part, bytes)| PartSize { part, bytes }).collect();
-        let (way, panel_width) = (Way::InMemory, workload.signal_dim);
-        let estimate = PropagationEstimate { way, panel_width, memory: memory_parts, disk: Vec::new() };
+        let (way, panel_width) = (ExecutionMode::InMemory, workload.signal_dim);
+        let estimate = CostEstimate { way, panel_width, memory: memory_parts, disk: Vec::new() };
         match estimate.total() {
             total if total <= memory.bytes() => Ok(estimate),
             total => {
@@ -257,7 +258,7 @@ impl Session {
     }
 
     /// How rows are computed for this many pairs, or for all nodes, while the answers take so many bytes.
-    fn estimate_for(&self, num_pairs: usize, answers: usize) -> Result<PropagationEstimate> {
+    fn estimate_for(&self, num_pairs: usize, answers: usize) -> Result<CostEstimate> {
         let limit = self.limit();
         let workload = &limit.workload;
         let gathered = match &self.rows {
@@ -385,7 +386,7 @@ mod tests {
                 };
                 let trained = Training::new(&dataset, config).unwrap().run().unwrap();
                 let expected = trained.embed(&dataset).unwrap().matrix;
-                for (way, width) in [(Way::InMemory, 32), (Way::OutOfCore, 8)] {
+                for (way, width) in [(ExecutionMode::InMemory, 32), (ExecutionMode::OutOfCore, 8)] {
                     let mut session = trained.session_with(&dataset, &within(1 << 30)).unwrap();
                     let estimate = session.estimate.as_mut().unwrap();
                     (estimate.way, estimate.panel_width) = (way, width);

@@ -31,7 +31,7 @@ pub(crate) use {
     ids::whole_float,
     own::edge_list::{EdgeList, ListedEdges},
     own::graph_file::read as read_graph_file,
-    stored::{GraphStore, read_ids, store_without, stored_without, write_ids},
+    stored::{GraphStore, read_ids, store_without, write_ids},
 };
 
 use crate::error::{Error, Result};

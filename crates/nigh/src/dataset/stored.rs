@@ -10,6 +10,7 @@ use super::{Dataset, Ids, InputFiles, cleaning_notes};
 use crate::error::{Error, Result};
 use crate::graph::{Cleaning, Edges, Graph, Mentioned, RowBlock, Spill, build_in_pieces};
 use crate::memory::Memory;
+use crate::propagation::Execution;
 use nigh_formats::atomic::unnamed_file;
 use nigh_formats::sections::{Section, SectionWriter, Sections, bytes_of};
 use nigh_formats::{Format, Texts};
@@ -372,12 +373,22 @@ pub(crate) fn store_without(graph: &Graph, hidden: &[[u32; 2]], path: &Path) -> 
     finish(sections, &path, Cleaning::default(), graph.num_nodes(), num_entries / 2)
 }
 
-/// As `store_without`, in a file without a name in this folder, which is gone when nobody uses it, however the process ends.
-pub(crate) fn stored_without(graph: &Graph, hidden: &[[u32; 2]], folder: &Path) -> Result<Graph> {
+/// As `store_without`, in an anonymous temporary file in this folder.
+fn stored_without(graph: &Graph, hidden: &[[u32; 2]], folder: &Path) -> Result<Graph> {
     let mut writer = StoreWriter::to(SectionWriter::unnamed(folder)?, folder, folder)?;
     graph.rows_without(hidden, |block| writer.rows(&block))?;
     writer.finish_rows()?;
     Ok(GraphStore::of_sections(writer.sections.into_sections()?)?.graph)
+}
+
+impl Execution {
+    /// The graph without some of its edges. One in a file stays in a file if edges are read from it in every hop.
+    pub fn without(&self, graph: &Graph, hidden: &[[u32; 2]]) -> Result<Graph> {
+        match &self.graph_in {
+            Some(folder) if graph.is_stored() && self.panels.reads_edges => stored_without(graph, hidden, folder),
+            _ => Ok(graph.without_edges(hidden)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -46,7 +46,8 @@ impl ExpectedPairs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Proximities, Signal};
+    use crate::propagation::Proximities;
+    use crate::source::Signal;
     use std::cell::Cell;
 
     #[test]

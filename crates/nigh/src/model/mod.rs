@@ -32,11 +32,12 @@ use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::ops::normalize::NormalizeRows;
 use crate::ops::signal::{Stochastic, signal_stream};
-use crate::panels::{PanelSource, Propagation};
+use crate::propagation::Proximities;
+use crate::propagation::{PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds};
 use crate::source::labels::{LabelKind, label_rows};
 use crate::source::structure::{STRUCTURE_WIDTH, structure_rows};
-use crate::source::{Proximities, Refresh, Signal, SignalScale, Source};
+use crate::source::{Refresh, Signal, SignalScale, Source};
 use crate::tape::{Pass, Tape, Var, WeightAccess, Weights};
 use std::sync::Arc;
 

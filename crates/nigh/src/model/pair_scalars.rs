@@ -8,10 +8,11 @@ use super::{Model, View};
 use crate::graph::{Graph, Operator};
 use crate::linalg::{Matrix, for_row_blocks};
 use crate::names::named;
+use crate::propagation::Proximities;
+use crate::propagation::products::{HopProducts, PairEnds, hop_products};
+use crate::propagation::walks::{self, walk_products};
 use crate::seeds::{Purpose, Seeds};
 use crate::source::Signal;
-use crate::source::hop_products::{HopProducts, PairEnds, hop_products};
-use crate::source::walks::{self, Proximities, walk_products};
 use crate::tape::{WeightAccess, Weights};
 use std::ops::Range;
 

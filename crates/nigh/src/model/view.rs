@@ -5,7 +5,7 @@ use crate::dataset::Features;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
-use crate::panels::Execution;
+use crate::propagation::Execution;
 use crate::source::ridge::Ridge;
 use std::sync::{Arc, OnceLock};
 

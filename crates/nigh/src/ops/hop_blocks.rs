@@ -2,7 +2,7 @@
 
 use crate::graph::Operator;
 use crate::linalg::{Matrix, for_row_blocks, scale_rows};
-use crate::source::hop_products::for_levels;
+use crate::propagation::products::for_levels;
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::ops::RangeInclusive;
 

@@ -4,7 +4,7 @@ use super::rows::read_model;
 use crate::dataset::{Dataset, Features, GraphStore, InputFiles};
 use crate::error::{Error, Result};
 use crate::model::Dimensions;
-use crate::panels::{MatrixFile, PanelSource};
+use crate::propagation::{MatrixFile, PanelSource};
 use crate::sampled::TOO_WIDE;
 use crate::source::Source;
 use crate::train::Config;

@@ -8,7 +8,7 @@ use crate::graph::{HopOf, Operator, PanelEntry, hop_of_rows, whole_vectors};
 use crate::linalg::Matrix;
 use crate::linalg::aligned::AlignedVec;
 use crate::linalg::half::{Half, Storage};
-use crate::panels::{PanelSource, Propagation};
+use crate::propagation::{PanelSource, Propagation};
 use crate::threads;
 use nigh_formats::npy;
 use nigh_formats::open_regular;

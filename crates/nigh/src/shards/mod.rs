@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, whole_vectors};
 use crate::linalg::half::Storage;
 use crate::model::Model;
-use crate::panels::{MatrixFile, PanelSource, Propagation};
+use crate::propagation::{MatrixFile, PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::source::{Signal, SignalScale, Source};
 use serde::{Deserialize, Serialize};

@@ -1,17 +1,14 @@
 //! 2. The inputs of a branch: the features `F`, the stochastic matrix `E`, and the alternatives to it.
 
-pub mod hop_products;
 pub mod labels;
 mod node2vec;
 pub mod ridge;
 mod signal;
 pub mod structure;
-pub mod walks;
 
 pub use node2vec::Node2Vec;
 pub use ridge::Reconstruction;
 pub use signal::{Refresh, Signal, SignalScale};
-pub use walks::Proximities;
 
 use crate::names::named;
 

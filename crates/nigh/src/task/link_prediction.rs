@@ -13,7 +13,7 @@ use crate::error::{Result, SplitProblem};
 use crate::graph::Graph;
 use crate::model::View;
 use crate::names::named;
-use crate::panels::Execution;
+use crate::propagation::Execution;
 use crate::seeds::{Purpose, Seeds};
 use std::sync::Arc;
 

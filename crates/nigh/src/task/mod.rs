@@ -30,7 +30,7 @@ use crate::graph::Graph;
 use crate::label_sets::LabelSets;
 use crate::model::View;
 use crate::names::named;
-use crate::panels::Execution;
+use crate::propagation::Execution;
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::threads;
 use negatives::NegativeRule;

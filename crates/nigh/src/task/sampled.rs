@@ -219,12 +219,9 @@ mod tests {
         let known = Arc::new(GraphStore::open(&path).unwrap().graph().clone());
         for negatives in [Negatives::Exact, Negatives::Loose] {
             let (visible, expected) = sampled(&Arc::new(graph()), negatives);
-            let stored = crate::dataset::stored_without(
-                &known,
-                &[expected.valid.positive.clone(), expected.test.positive.clone()].concat(),
-                folder.path(),
-            );
-            let stored = Arc::new(stored.unwrap());
+            let hidden = [expected.valid.positive.clone(), expected.test.positive.clone()].concat();
+            let on_disk = crate::propagation::Execution::on_disk(Some(folder.path()));
+            let stored = Arc::new(on_disk.without(&known, &hidden).unwrap());
             assert!(stored.is_stored() && stored.digest() == visible.digest());
             let dataset = Dataset::from_graph("x", graph());
             let settings = Config { train_negatives: negatives.into(), ..Config::default() };

@@ -1,12 +1,12 @@
 //! A graph file that is cut or overwritten while it is in use gives an error that names it, or the right result; never a signal, a
 //! panic or another result.
 
+use nigh::certify::Certification;
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::{GraphStore, InputFiles};
-use nigh::estimate::Certification;
 use nigh::formats::sections::BLOCK;
-use nigh::panels::{MatrixFile, PanelPlan, PanelSource, Propagation};
-use nigh::plan::Way;
+use nigh::propagation::ExecutionMode;
+use nigh::propagation::{MatrixFile, PanelPlan, PanelSource, Propagation};
 use nigh::threads::{self, Interrupt};
 use nigh::{
     Config, Dataset, Error, Graph, Matrix, Memory, Operator, Purpose, Result, Seeds, Signal, Storage, Training,
@@ -61,7 +61,7 @@ fn certified(dataset: &Dataset, out_of_core: bool) -> Result<Vec<u32>> {
     let certification = Certification { pairs: 50, signal_dim: Some(20), ..Certification::default() };
     let mut plan = certification.plan(graph, 0, None)?;
     if out_of_core {
-        plan.estimate.way = Way::OutOfCore;
+        plan.estimate.way = ExecutionMode::OutOfCore;
     }
     let found = certification.run(graph, &plan, |_, _| {})?;
     Ok(format!("{found:?}").bytes().map(u32::from).collect())

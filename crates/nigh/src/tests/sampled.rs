@@ -4,8 +4,8 @@
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::{GraphStore, InputFiles};
 use nigh::formats::sections::{SectionWriter, Sections};
-use nigh::panels::{MatrixFile, PanelSource};
-use nigh::plan::{PropagationEstimate, Way};
+use nigh::propagation::{CostEstimate, ExecutionMode};
+use nigh::propagation::{MatrixFile, PanelSource};
 use nigh::sampled::{self, PairsFile, RepeatFiles};
 use nigh::task::{EvaluationNegatives, Masking, TestEdges};
 use nigh::{Config, Dataset, Features, Graph, Matrix, Sample, Trained, Training};
@@ -33,8 +33,8 @@ fn in_memory(dataset: &Dataset, config: &Config) -> Trained {
     training.run().unwrap()
 }
 
-fn planned(dataset: &Dataset, config: &Config, way: Way, panel_width: usize, folder: &Path) -> Trained {
-    let plan = PropagationEstimate { way, panel_width, memory: Vec::new(), disk: Vec::new() };
+fn planned(dataset: &Dataset, config: &Config, way: ExecutionMode, panel_width: usize, folder: &Path) -> Trained {
+    let plan = CostEstimate { way, panel_width, memory: Vec::new(), disk: Vec::new() };
     Training::new(dataset, config.clone()).unwrap().planned(&plan, folder).run().unwrap()
 }
 
@@ -48,7 +48,8 @@ fn every_plan_trains_the_same_model() {
         let config = Config { hop_storage: hop_storage.parse().unwrap(), ..config(model) };
         let expected = in_memory(&plain(), &config).to_bytes();
         assert!(in_memory(&stored, &config).to_bytes() == expected, "{model}: a graph file");
-        for (way, width) in [(Way::InMemory, 32), (Way::Panels, 16), (Way::OutOfCore, 8)] {
+        for (way, width) in [(ExecutionMode::InMemory, 32), (ExecutionMode::Panels, 16), (ExecutionMode::OutOfCore, 8)]
+        {
             for dataset in [&plain(), &stored] {
                 let found = planned(dataset, &config, way, width, folder.path()).to_bytes();
                 assert!(found == expected, "{model}: {way:?}");
@@ -69,7 +70,7 @@ fn features_are_gathered_as_well() {
         let sample = Sample { features: Features::from_matrix(features), ..plain.samples[0].clone() };
         let dataset = Dataset { samples: vec![sample], ..plain };
         let trained = in_memory(&dataset, &config("smp-linear"));
-        let panels = planned(&dataset, &config("smp-linear"), Way::Panels, 16, folder.path());
+        let panels = planned(&dataset, &config("smp-linear"), ExecutionMode::Panels, 16, folder.path());
         assert!(panels.to_bytes() == trained.to_bytes());
         let (found, notes) = trained.evaluate(&dataset).unwrap();
         assert!(found.same_split && found.held_out, "{notes:?}");
@@ -159,7 +160,7 @@ fn steps_from_file_to_file_give_the_model_and_the_vectors_of_one_machine() {
         assert!(trained.to_bytes() == expected.to_bytes(), "{model}");
         let file = feature_file(&dataset, folder.path());
         let propagations = trained.propagations(dataset.samples[0].graph.clone(), file.as_ref()).unwrap();
-        let rows = |propagation: &nigh::panels::Propagation| {
+        let rows = |propagation: &nigh::propagation::Propagation| {
             let file = folder.path().join("rows.npy");
             propagation.write_columns(0..propagation.cols(), &file).unwrap();
             let array = nigh::formats::npy::open(&file).unwrap();
@@ -311,7 +312,7 @@ fn every_repeat_is_trained_from_its_own_files_over_its_own_graph() {
     let source = PanelSource::Dense(Matrix::ones(2_999, 32).into());
     let operator = nigh::Operator::symmetric(Graph::from_edges(2_999, &[[0, 1]]).unwrap().0.into());
     let storage = nigh::Storage::Single;
-    let fewer = nigh::panels::Propagation { operator, hops: 1, storage, source, addresses: None };
+    let fewer = nigh::propagation::Propagation { operator, hops: 1, storage, source, addresses: None };
     assert!(fewer.write_columns(0..32, &rows).unwrap());
     let found = problem(&[RepeatFiles { columns: vec![rows], ..files(0) }, files(1)], 3_000);
     assert!(found.contains("has 2999 rows; expected one for each of 3000 nodes"), "{found}");

@@ -3,7 +3,7 @@
 use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::{GraphStore, InputFiles};
 use nigh::formats::sections::{SectionWriter, Sections};
-use nigh::panels::{PanelPlan, PanelSource, Propagation};
+use nigh::propagation::{PanelPlan, PanelSource, Propagation};
 use nigh::shards::{GraphCounts, HopSettings, Task};
 use nigh::{Config, Dataset, Memory, Operator, Purpose, Seeds, Signal, SignalScale, Storage, Training};
 use serde_json::{Value, json};

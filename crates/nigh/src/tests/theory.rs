@@ -1,9 +1,9 @@
 //! The paper's statements, one test each.
 
+use nigh::certify::{Certification, MeasuredPair, sample_pairs, sufficient_width};
 use nigh::dataset::generate;
 use nigh::encoder::Gin;
 use nigh::encoder::Layers;
-use nigh::estimate::{Certification, MeasuredPair, sample_pairs, sufficient_width};
 use nigh::graph::proximity::Walks;
 use nigh::model::Model;
 use nigh::model::catalog::{self, Hyperparameters};

@@ -8,8 +8,9 @@ use super::setting::Setting;
 use crate::dataset::{Dataset, FixedSplit};
 use crate::error::Result;
 use crate::model::{Answer, Architecture, Decoder, Dimensions, Model, PairSource, Scoring, Shape};
+use crate::propagation::Proximities;
 use crate::seeds::Seeds;
-use crate::source::{Proximities, Source};
+use crate::source::Source;
 use crate::task::{
     EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, SplitSettings, Task, TestEdges,
 };

@@ -8,10 +8,11 @@ use crate::display::byte_size;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::model::Architecture;
-use crate::panels::Execution;
-use crate::plan::{PairWorkload, PartSize, PropagationEstimate, Workload, total};
-use crate::source::walks::{self, ExactCost};
-use crate::source::{Proximities, Source};
+use crate::propagation::Execution;
+use crate::propagation::Proximities;
+use crate::propagation::walks::{self, ExactCost};
+use crate::propagation::{CostEstimate, PairWorkload, PartSize, Workload, total};
+use crate::source::Source;
 use crate::task::{Folds, MOST_LISTED, Masking, SplitChoice, Task, TestEdges, num_held_out};
 use std::path::Path;
 
@@ -37,7 +38,7 @@ impl Resolved {
         architecture: &Architecture,
         run: PlannedRun,
         memory: Option<Memory>,
-    ) -> Result<Option<PropagationEstimate>> {
+    ) -> Result<Option<CostEstimate>> {
         let workload = self.workload(&dataset.samples[0], architecture);
         let estimate = if self.is_sampled(dataset, architecture) {
             workload.sampled_training(&self.sampled_workload(workload.num_edges), memory)

@@ -39,18 +39,18 @@ pub use setting::{Setting, SettingGroup};
 
 pub use crate::statistics::mean_and_std;
 
+use crate::certify;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::estimate;
 use crate::graph::Operator;
 use crate::linalg::Matrix;
 use crate::linalg::half::{Storage, StorageError};
 use crate::metric::{ClassMetric, Metric, Metrics, PairMetric, SetMetric};
 use crate::model::{Architecture, Dimensions, Model, PairSource};
-use crate::panels::Execution;
+use crate::propagation::Execution;
+use crate::propagation::Proximities;
+use crate::propagation::walks::max_row_norm;
 use crate::seeds::{Purpose, Seeds};
-use crate::source::Proximities;
-use crate::source::walks::max_row_norm;
 use crate::task::{ConnectedPairs, EvaluationPairs, LabelledNodes, LabelledSets, Masking, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
 use node_objective::NodeObjective;
@@ -502,7 +502,7 @@ fn proximity_error(job: &Job<'_>) -> Option<f64> {
     let is_estimated = job.config.proximities == Proximities::Estimated;
     let estimates = is_estimated && job.architecture.pair_sources.contains(&PairSource::Walks);
     let norms = job.dataset?.samples.iter().map(|sample| max_row_norm(&sample.graph));
-    estimates.then(|| estimate::certified_error(norms.fold(0.0, f64::max), job.config.signal_dim, DELTA))?
+    estimates.then(|| certify::certified_error(norms.fold(0.0, f64::max), job.config.signal_dim, DELTA))?
 }
 
 /// Repeats that have ended.

@@ -10,10 +10,11 @@ use crate::metric::{ClassMetric, Metric, PairMetric, SetMetric};
 use crate::model::catalog::{self, Hyperparameters, NodeTable};
 use crate::model::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
-use crate::panels::Execution;
+use crate::propagation::Execution;
+use crate::propagation::Proximities;
+use crate::propagation::walks::ExactCost;
 use crate::seeds::Seeds;
-use crate::source::walks::ExactCost;
-use crate::source::{Node2Vec, Proximities, Refresh, SignalScale};
+use crate::source::{Node2Vec, Refresh, SignalScale};
 use crate::task::{
     EvaluationNegatives, ListedSplit, Masking, Negatives, SameLabelPairs, Split, SplitChoice, SplitSettings, Task,
 };

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::model::{Architecture, Model, View};
-use crate::panels::{Execution, PanelSource, Propagation};
-use crate::plan::SampledWorkload;
+use crate::propagation::SampledWorkload;
+use crate::propagation::{Execution, PanelSource, Propagation};
 use crate::seeds::Seeds;
 use crate::source::{Refresh, Source};
 use crate::task::{

@@ -10,7 +10,8 @@ use crate::metric::Metric;
 use crate::model::catalog::NodeTable;
 use crate::model::{Decoder, Without};
 use crate::names::Auto;
-use crate::source::{Proximities, Reconstruction, Refresh, Signal, SignalScale};
+use crate::propagation::Proximities;
+use crate::source::{Reconstruction, Refresh, Signal, SignalScale};
 use crate::task::{EvaluationNegatives, Masking, Negatives, SameLabelPairs, SplitChoice, Task, TestEdges};
 use serde::Serialize;
 

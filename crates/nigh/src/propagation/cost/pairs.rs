@@ -1,8 +1,8 @@
 //! What it takes to compare many pairs over one graph, and how that is done within a limit.
 
-use super::{LEARNING_BUFFERS, PANELS, PartSize, PropagationEstimate, Way, Workload, part, total};
+use super::{CostEstimate, ExecutionMode, LEARNING_BUFFERS, PANELS, PartSize, Workload, part, total};
 use crate::memory::Memory;
-use crate::source::hop_products::{GROUP, PANEL};
+use crate::propagation::products::{GROUP, PANEL};
 
 /// What decides how much training on compared pairs takes, in addition to the graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,23 +35,20 @@ const VECTORS: usize = 1 << 16;
 
 impl Workload {
     /// How a training on compared pairs is done within this memory, or the least that would be enough.
-    pub(crate) fn pair_training(
-        &self,
-        pairs: &PairWorkload,
-        memory: Option<Memory>,
-    ) -> Result<PropagationEstimate, Memory> {
+    pub(crate) fn pair_training(&self, pairs: &PairWorkload, memory: Option<Memory>) -> Result<CostEstimate, Memory> {
         let widths = || (GROUP..=PANEL).rev().step_by(GROUP);
-        let mut candidates: Vec<(Way, usize)> = widths().map(|width| (Way::Panels, width)).collect();
-        candidates[0].0 = Way::InMemory;
+        let mut candidates: Vec<(ExecutionMode, usize)> =
+            widths().map(|width| (ExecutionMode::Panels, width)).collect();
+        candidates[0].0 = ExecutionMode::InMemory;
         if self.stored && pairs.is_large {
-            candidates.extend(widths().map(|width| (Way::OutOfCore, width)));
+            candidates.extend(widths().map(|width| (ExecutionMode::OutOfCore, width)));
         }
         self.first_of(&candidates, memory, |way, width| self.pair_estimate(pairs, way, width))
     }
 
     /// Edges are held out, pairs are compared over the graph of each fold and then over that of validation and test, and weights are learnt
     /// from the numbers: what takes the most memory counts.
-    fn pair_estimate(&self, pairs: &PairWorkload, way: Way, width: usize) -> PropagationEstimate {
+    fn pair_estimate(&self, pairs: &PairWorkload, way: ExecutionMode, width: usize) -> CostEstimate {
         let (n, csr) = (self.num_nodes, self.csr_bytes());
         let PairWorkload {
             folds, fold_pairs, evaluated, numbers, hops, products, represented: [blocks, columns], ..
@@ -59,8 +56,8 @@ impl Workload {
         let views = 1 + folds + usize::from(pairs.has_test_view);
         let known = if !pairs.holds_out || self.stored && pairs.is_large { 0 } else { csr };
         let edges = match way {
-            Way::OutOfCore => self.streamed_bytes(),
-            Way::InMemory | Way::Panels => views * csr,
+            ExecutionMode::OutOfCore => self.streamed_bytes(),
+            ExecutionMode::InMemory | ExecutionMode::Panels => views * csr,
         };
         let fixed = |more: Vec<PartSize>| {
             // Addresses, the operator of each view, and that of walks.
@@ -109,9 +106,9 @@ impl Workload {
             [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", LEARNING_BUFFERS)];
         let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();
         memory.retain(|part| part.bytes > 0);
-        let disk = if way == Way::OutOfCore && pairs.holds_out { views * csr } else { 0 };
+        let disk = if way == ExecutionMode::OutOfCore && pairs.holds_out { views * csr } else { 0 };
         let mut disk = vec![part("graphs without held-out edges", disk)];
         disk.retain(|part| part.bytes > 0);
-        PropagationEstimate { way, panel_width: width, memory, disk }
+        CostEstimate { way, panel_width: width, memory, disk }
     }
 }

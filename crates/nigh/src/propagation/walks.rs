@@ -1,12 +1,12 @@
 //! Walk proximities of several lengths for given pairs: `p_k(i, j) = (M^k)_ij` with `M = D^-1/2 A D^-1/2`, the paper's quantity
 //! for one length. Exact with `E = I`, whose rows are kept sparse, or estimated by `<(M^a E)_i, (M^b E)_j>`, `a + b = k`.
 
-use super::Signal;
-use super::hop_products::{HopProducts, PairEnds, hop_products};
+use super::products::{HopProducts, PairEnds, hop_products};
 use crate::graph::{Graph, Operator, STRETCH};
 use crate::linalg::Matrix;
 use crate::names::named;
 use crate::seeds::Stream;
+use crate::source::Signal;
 use crate::threads;
 use rayon::prelude::*;
 use std::ops::RangeInclusive;

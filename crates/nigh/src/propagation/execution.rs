@@ -1,11 +1,8 @@
 //! How a run keeps to its memory.
 
 use super::PanelPlan;
-use crate::dataset::stored_without;
-use crate::error::Result;
-use crate::graph::Graph;
-use crate::plan::PropagationEstimate;
-use crate::source::hop_products::{GROUP, PANEL};
+use crate::propagation::CostEstimate;
+use crate::propagation::products::{GROUP, PANEL};
 use std::path::{Path, PathBuf};
 
 /// How a run keeps to its memory: how many columns are propagated together, and where graphs are that edges were taken from. It changes
@@ -28,7 +25,7 @@ impl Default for Execution {
 
 impl Execution {
     /// As an estimate says, with anonymous temporary files in this folder.
-    pub fn of(estimate: &PropagationEstimate, folder: &Path) -> Execution {
+    pub fn of(estimate: &CostEstimate, folder: &Path) -> Execution {
         Execution { panels: estimate.plan(folder), graph_in: Some(folder.to_path_buf()) }
     }
 
@@ -41,14 +38,6 @@ impl Execution {
                 graph_in: Some(folder.to_path_buf()),
             },
             None => memory,
-        }
-    }
-
-    /// The graph without some of its edges. One in a file stays there if edges are read from it in every hop.
-    pub fn without(&self, graph: &Graph, hidden: &[[u32; 2]]) -> Result<Graph> {
-        match &self.graph_in {
-            Some(folder) if graph.is_stored() && self.panels.reads_edges => stored_without(graph, hidden, folder),
-            _ => Ok(graph.without_edges(hidden)),
         }
     }
 

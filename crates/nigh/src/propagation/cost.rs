@@ -4,12 +4,12 @@ mod pairs;
 
 pub(crate) use pairs::PairWorkload;
 
+use super::{PanelPlan, PanelProgress};
 use crate::error::Result;
 use crate::graph::{Graph, Operator, whole_vectors};
 use crate::linalg::Matrix;
 use crate::linalg::half::Storage;
 use crate::memory::Memory;
-use crate::panels::{PanelPlan, PanelProgress};
 use crate::seeds::{Purpose, Seeds};
 use nigh_formats::sections::BLOCK;
 use serde::Serialize;
@@ -60,7 +60,7 @@ pub(crate) struct SampledWorkload {
 /// How `Ã^K E` is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum ExecutionMode {
     /// All columns at once, edges in memory.
     InMemory,
     /// Some columns at a time, edges in memory.
@@ -69,13 +69,15 @@ pub enum Way {
     OutOfCore,
 }
 
-impl Way {
+impl ExecutionMode {
     /// In words.
     pub fn describe(self) -> &'static str {
         match self {
-            Way::InMemory => "in memory",
-            Way::Panels => "in panels of columns, edges in memory",
-            Way::OutOfCore => "out of core: in panels of columns, edges read from the graph file in every hop",
+            ExecutionMode::InMemory => "in memory",
+            ExecutionMode::Panels => "in panels of columns, edges in memory",
+            ExecutionMode::OutOfCore => {
+                "out of core: in panels of columns, edges read from the graph file in every hop"
+            }
         }
     }
 }
@@ -95,9 +97,9 @@ fn part(part: &'static str, bytes: usize) -> PartSize {
 
 /// What a propagation takes, or a training, and how it is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PropagationEstimate {
+pub struct CostEstimate {
     /// How.
-    pub way: Way,
+    pub way: ExecutionMode,
     /// Columns of a panel.
     pub panel_width: usize,
     /// In memory, at most.
@@ -160,7 +162,7 @@ impl Workload {
     }
 
     /// How `Ã^K E` is computed within this memory, or the least that would be enough.
-    pub fn propagation(&self, memory: Option<Memory>) -> std::result::Result<PropagationEstimate, Memory> {
+    pub fn propagation(&self, memory: Option<Memory>) -> std::result::Result<CostEstimate, Memory> {
         self.first_within(memory, |way, width| self.estimate(way, width))
     }
 
@@ -168,18 +170,18 @@ impl Workload {
     fn first_within(
         &self,
         memory: Option<Memory>,
-        estimate: impl Fn(Way, usize) -> PropagationEstimate,
-    ) -> std::result::Result<PropagationEstimate, Memory> {
+        estimate: impl Fn(ExecutionMode, usize) -> CostEstimate,
+    ) -> std::result::Result<CostEstimate, Memory> {
         self.first_of(&self.candidates(), memory, estimate)
     }
 
     /// The first of some ways that fits; the first of all without a limit.
     fn first_of(
         &self,
-        candidates: &[(Way, usize)],
+        candidates: &[(ExecutionMode, usize)],
         memory: Option<Memory>,
-        estimate: impl Fn(Way, usize) -> PropagationEstimate,
-    ) -> std::result::Result<PropagationEstimate, Memory> {
+        estimate: impl Fn(ExecutionMode, usize) -> CostEstimate,
+    ) -> std::result::Result<CostEstimate, Memory> {
         let mut all = candidates.iter().map(|(way, width)| estimate(*way, *width));
         match memory {
             None => Ok(all.next().expect("a way")),
@@ -191,23 +193,23 @@ impl Workload {
     }
 
     /// The best first: wide panels read the edges less often, and narrow ones cost more per column.
-    fn candidates(&self) -> Vec<(Way, usize)> {
+    fn candidates(&self) -> Vec<(ExecutionMode, usize)> {
         let widths = || (1..self.signal_dim.div_ceil(GOOD_WIDTH)).rev().map(|count| count * GOOD_WIDTH);
         let narrow = || [8, LEAST_WIDTH].into_iter().filter(|&width| width < self.signal_dim);
-        let mut candidates = vec![(Way::InMemory, self.signal_dim)];
-        candidates.extend(widths().map(|width| (Way::Panels, width)));
+        let mut candidates = vec![(ExecutionMode::InMemory, self.signal_dim)];
+        candidates.extend(widths().map(|width| (ExecutionMode::Panels, width)));
         if self.stored {
-            candidates.push((Way::OutOfCore, self.signal_dim));
-            candidates.extend(widths().chain(narrow()).map(|width| (Way::OutOfCore, width)));
+            candidates.push((ExecutionMode::OutOfCore, self.signal_dim));
+            candidates.extend(widths().chain(narrow()).map(|width| (ExecutionMode::OutOfCore, width)));
         }
-        candidates.extend(narrow().map(|width| (Way::Panels, width)));
+        candidates.extend(narrow().map(|width| (ExecutionMode::Panels, width)));
         candidates
     }
 
-    fn estimate(&self, way: Way, panel_width: usize) -> PropagationEstimate {
+    fn estimate(&self, way: ExecutionMode, panel_width: usize) -> CostEstimate {
         let edges = match way {
-            Way::OutOfCore => self.streamed_bytes(),
-            Way::InMemory | Way::Panels => self.csr_bytes(),
+            ExecutionMode::OutOfCore => self.streamed_bytes(),
+            ExecutionMode::InMemory | ExecutionMode::Panels => self.csr_bytes(),
         };
         let mut memory = vec![
             part("edges (CSR)", edges),
@@ -224,7 +226,7 @@ impl Workload {
             part("propagated features", 4 * self.num_nodes * self.feature_columns),
         ];
         disk.retain(|part| part.bytes > 0);
-        PropagationEstimate { way, panel_width, memory, disk }
+        CostEstimate { way, panel_width, memory, disk }
     }
 
     /// Different ends of so many pairs, if they were drawn evenly; those of edges are fewer.
@@ -238,12 +240,12 @@ impl Workload {
         &self,
         sampled: &SampledWorkload,
         memory: Option<Memory>,
-    ) -> std::result::Result<PropagationEstimate, Memory> {
+    ) -> std::result::Result<CostEstimate, Memory> {
         self.first_within(memory, |way, width| self.sampled_estimate(sampled, way, width))
     }
 
     /// Pairs are drawn, rows are gathered, weights are learnt: what takes the most memory counts.
-    fn sampled_estimate(&self, sampled: &SampledWorkload, way: Way, panel_width: usize) -> PropagationEstimate {
+    fn sampled_estimate(&self, sampled: &SampledWorkload, way: ExecutionMode, panel_width: usize) -> CostEstimate {
         let SampledWorkload { positives, negatives_per_positive: ratio, evaluated } = *sampled;
         let ends = |pairs: usize| self.distinct_ends(pairs);
         let nodes = ends(positives * (1 + ratio)) + ends(evaluated);
@@ -251,7 +253,7 @@ impl Workload {
         let (csr, operator) = (self.csr_bytes(), 4 * self.num_nodes);
         // A graph in memory stays there, beside the one without held-out edges.
         let (held, streamed) = if self.stored { (0, self.streamed_bytes()) } else { (csr, csr) };
-        let edges = if way == Way::OutOfCore { self.streamed_bytes() } else { csr };
+        let edges = if way == ExecutionMode::OutOfCore { self.streamed_bytes() } else { csr };
         let lengths = if self.stored { 4 * self.num_nodes } else { 0 };
         let drawing = vec![
             part("edges (CSR)", held + streamed + lengths),
@@ -283,7 +285,7 @@ impl Workload {
             part("graph without held-out edges", if self.stored { csr } else { 0 }),
         ];
         disk.retain(|part| part.bytes > 0);
-        PropagationEstimate { way, panel_width, memory, disk }
+        CostEstimate { way, panel_width, memory, disk }
     }
 
     /// How Theorem 2 is measured on so many pairs within this memory, or the least that would be enough. Norms of rows, panels, and
@@ -293,7 +295,7 @@ impl Workload {
         pairs: usize,
         rows: usize,
         memory: Option<Memory>,
-    ) -> std::result::Result<PropagationEstimate, Memory> {
+    ) -> std::result::Result<CostEstimate, Memory> {
         let ends = self.num_nodes.min(2 * pairs);
         self.first_within(memory, |way, width| {
             let mut estimate = self.estimate(way, width);
@@ -366,7 +368,7 @@ impl Workload {
     }
 }
 
-impl PropagationEstimate {
+impl CostEstimate {
     /// In memory altogether.
     pub fn total(&self) -> usize {
         total(&self.memory)
@@ -379,12 +381,12 @@ impl PropagationEstimate {
 
     /// As the propagation takes it; panels wait in `folder`.
     pub fn plan(&self, folder: &Path) -> PanelPlan {
-        let (reads_edges, progress) = (self.way == Way::OutOfCore, PanelProgress::default());
+        let (reads_edges, progress) = (self.way == ExecutionMode::OutOfCore, PanelProgress::default());
         PanelPlan { width: self.panel_width, reads_edges, folder: folder.to_path_buf(), progress }
     }
 }
 
-impl fmt::Display for PropagationEstimate {
+impl fmt::Display for CostEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = Memory::new(self.total());
         write!(f, "{}, {} columns at a time; about {total} of memory", self.way.describe(), self.panel_width)
@@ -436,18 +438,18 @@ mod tests {
     fn the_less_memory_the_narrower_the_panels() {
         let gib = |count: usize| Some(Memory::new(count << 30));
         let way = |workload: Workload, memory| workload.propagation(memory).map(|plan| (plan.way, plan.panel_width));
-        assert_eq!(way(billion(), None), Ok((Way::InMemory, 32)));
-        assert_eq!(way(billion(), gib(24)), Ok((Way::InMemory, 32)));
-        assert_eq!(way(billion(), gib(16)), Ok((Way::Panels, 16)));
-        assert_eq!(way(billion(), gib(14)), Ok((Way::OutOfCore, 32)));
-        assert_eq!(way(billion(), gib(8)), Ok((Way::OutOfCore, 16)));
-        assert_eq!(way(billion(), gib(4)), Ok((Way::OutOfCore, 8)));
-        assert_eq!(way(Workload { storage: Storage::Half, ..billion() }, gib(8)), Ok((Way::OutOfCore, 32)));
+        assert_eq!(way(billion(), None), Ok((ExecutionMode::InMemory, 32)));
+        assert_eq!(way(billion(), gib(24)), Ok((ExecutionMode::InMemory, 32)));
+        assert_eq!(way(billion(), gib(16)), Ok((ExecutionMode::Panels, 16)));
+        assert_eq!(way(billion(), gib(14)), Ok((ExecutionMode::OutOfCore, 32)));
+        assert_eq!(way(billion(), gib(8)), Ok((ExecutionMode::OutOfCore, 16)));
+        assert_eq!(way(billion(), gib(4)), Ok((ExecutionMode::OutOfCore, 8)));
+        assert_eq!(way(Workload { storage: Storage::Half, ..billion() }, gib(8)), Ok((ExecutionMode::OutOfCore, 32)));
         let least = way(billion(), gib(1)).unwrap_err();
         assert_eq!(way(billion(), Some(least)).unwrap().1, LEAST_WIDTH);
         // Edges that are in memory stay there.
         let owned = Workload { stored: false, ..billion() };
-        assert_eq!(way(owned, gib(14)), Ok((Way::Panels, 8)));
+        assert_eq!(way(owned, gib(14)), Ok((ExecutionMode::Panels, 8)));
         assert!(owned.propagation(gib(8)).is_err());
     }
 
@@ -490,7 +492,7 @@ mod tests {
             ..billion()
         };
         let csr = 8 * (n + 1) + 8 * 1_000_000;
-        let found = workload.sampled_estimate(&sampled, Way::Panels, 8);
+        let found = workload.sampled_estimate(&sampled, ExecutionMode::Panels, 8);
         // Rows are learnt from once they are gathered, and are there twice then: as they were gathered, and as they are read.
         assert_eq!(bytes(&found.memory, "gathered rows"), 2 * 4 * (2 * n) * (64 + 100));
         assert_eq!(bytes(&found.memory, "pairs"), 8 * 600_000 + 8 * (2 * n));
@@ -498,7 +500,7 @@ mod tests {
         assert_eq!(bytes(&found.memory, "features"), 4 * 100 * n);
         assert_eq!(bytes(&found.memory, "edges (CSR)"), csr, "a graph in memory stays there");
         assert_eq!(found.disk, [PartSize { part: "panels that wait", bytes: 4 * n * 100 }]);
-        let stored = Workload { stored: true, ..workload }.sampled_estimate(&sampled, Way::OutOfCore, 8);
+        let stored = Workload { stored: true, ..workload }.sampled_estimate(&sampled, ExecutionMode::OutOfCore, 8);
         assert_eq!(bytes(&stored.memory, "edges (CSR)"), 0, "one in a file is not needed any more");
         assert_eq!(bytes(&stored.disk, "graph without held-out edges"), csr);
     }

@@ -1,24 +1,7 @@
-//! `Ã^K E` in panels of columns, for graphs whose representations do not fit into memory.
-//!
-//! An entry of `E` is a function of its node and its column, and no hop mixes columns: a panel of columns needs no other. Two
-//! panels are in memory at a time, the edges pass by from the graph file, and the result leaves row by row. A row is
-//! summed in the order of its neighbours whatever the panel, so the bits are those of `Ã^K E` in one piece.
+//! `Ã^K X` in panels of columns, for graphs whose representations do not fit into memory.
 
-mod execution;
-mod file;
-mod gathered;
-mod matrix_file;
-mod progress;
-mod source;
-
-pub(crate) use execution::Execution;
-pub(crate) use file::PanelFile;
-pub(crate) use gathered::GatheredRows;
-pub(crate) use matrix_file::MatrixFile;
-use progress::DoneEntries;
-pub use progress::PanelProgress;
-pub use source::PanelSource;
-
+use super::progress::DoneEntries;
+use super::{GatheredRows, PanelFile, PanelProgress, PanelSource};
 use crate::error::{Error, Result};
 use crate::graph::{HopOf, Operator, PanelEntry, Rows, hop_rows, stop, whole_vectors};
 use crate::linalg::Matrix;
@@ -88,7 +71,7 @@ impl Propagation {
     /// was asked for, had room for all entries; if not, nothing was written, and all columns have to be computed in single precision.
     ///
     /// ```
-    /// use nigh::panels::{PanelSource, Propagation};
+    /// use nigh::propagation::{PanelSource, Propagation};
     /// use nigh::{Graph, Operator, Purpose, Seeds, Signal, Storage};
     ///
     /// let (graph, _) = Graph::from_edges(3, &[[0, 1], [1, 2]])?;
