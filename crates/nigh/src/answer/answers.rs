@@ -125,7 +125,7 @@ impl Session {
         Ok(self.classified(&scores))
     }
 
-    /// Calls `take` with the classes of all nodes in the order of [`Session::ids`], so many nodes at a time.
+    /// Calls `take` with the classes of all nodes in the order of [`Session::ids`], this many nodes at a time.
     pub fn for_each_classes(&self, nodes: usize, mut take: impl FnMut(Classes) -> Result<()>) -> Result<()> {
         self.check_classifies()?;
         let width = self.model.num_classes();
@@ -158,7 +158,7 @@ impl Session {
             Rows::Compared => self.model.vectors_width(),
             Rows::Held(..) | Rows::Propagated(_) => self.model.representation_width(),
         };
-        self.vectors_beside(4 * n * width, &mut |rows| {
+        self.vectors_with(4 * n * width, &mut |rows| {
             data.reserve_exact((n * rows.cols()).saturating_sub(data.len()));
             data.extend_from_slice(rows.data());
             Ok(())
@@ -172,11 +172,11 @@ impl Session {
 
     /// Calls `take` with the vectors of all nodes in the order of [`Session::ids`], some at a time.
     pub fn for_each_vectors(&self, mut take: impl FnMut(&Matrix) -> Result<()>) -> Result<()> {
-        self.vectors_beside(0, &mut take)
+        self.vectors_with(0, &mut take)
     }
 
-    /// The same while answers take so many bytes.
-    fn vectors_beside(&self, answers: usize, take: &mut dyn FnMut(&Matrix) -> Result<()>) -> Result<()> {
+    /// The same, with this many bytes of the limit left to the answers.
+    fn vectors_with(&self, answers: usize, take: &mut dyn FnMut(&Matrix) -> Result<()>) -> Result<()> {
         let model = &self.model;
         if model.architecture().heuristic.is_some() {
             return Err(Error::NoRepresentations { model: self.config.model.clone() });

@@ -76,7 +76,8 @@ impl Trained {
         let held_out = same_split || num_known == 0;
         if !same_split {
             let problem = "these are not the graph, features and labels of the training, or not its split: measured on a split of their own";
-            let warning = if held_out { "" } else { ", of which the model has learnt most: no held-out figures" };
+            let warning =
+                if held_out { "" } else { ", most of which the model has learnt: these metrics are not held out" };
             notes.push(format!("{problem}{warning}"));
         }
         let draw = self.run().best_epoch as u64;

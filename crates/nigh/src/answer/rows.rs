@@ -22,7 +22,7 @@ pub struct Propagations {
 }
 
 impl Propagations {
-    /// Of the features in a file, so many per node; `None` for a model with learnt weights between hops.
+    /// Of a graph whose features, this many per node, are in a file; `None` for a model that does not propagate first.
     pub(crate) fn of(
         model: &Model,
         graph: Arc<Graph>,

@@ -257,7 +257,7 @@ impl Session {
         }
     }
 
-    /// How rows are computed for this many pairs, or for all nodes, while the answers take so many bytes.
+    /// How rows are computed for this many pairs, or for all nodes, with this many bytes of the limit left to the answers.
     fn estimate_for(&self, num_pairs: usize, answers: usize) -> Result<CostEstimate> {
         let limit = self.limit();
         let workload = &limit.workload;
@@ -286,7 +286,7 @@ impl Session {
         estimate.map_err(|least| limit.memory.too_little(Memory::new(least.bytes() + used), remedy))
     }
 
-    /// The plan for this many pairs, or for all nodes, while the answers take so many bytes.
+    /// The plan for this many pairs, or for all nodes, with this many bytes of the limit left to the answers.
     pub(super) fn plan_for(&self, num_pairs: usize, answers: usize) -> Result<PanelPlan> {
         let estimate = match (num_pairs, answers, &self.estimate) {
             (0, 0, Some(estimate)) => estimate.clone(),
@@ -328,7 +328,8 @@ impl Session {
         check_finite(&h).map(|()| h)
     }
 
-    /// Calls `take` with `H` of all nodes, some at a time: the first of them, and their rows. Meanwhile answers take so many bytes.
+    /// Calls `take` with `H` of all nodes, some at a time: the first of them, and their rows. This many bytes of the limit are left
+    /// to the answers.
     pub(super) fn for_each_rows(
         &self,
         answers: usize,

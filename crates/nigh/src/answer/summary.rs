@@ -96,7 +96,7 @@ impl MetricSummary {
 }
 
 impl Trained {
-    /// Everything that a training found: figures, intervals, baselines, warnings, every repeat, and the settings.
+    /// Everything that a training found: metrics, intervals, baselines, warnings, every repeat, and the settings.
     pub fn to_json(&self) -> Value {
         let Trained { config, summary, .. } = self;
         let repeat = |run: &Run| {
@@ -134,7 +134,7 @@ impl Trained {
 }
 
 impl Summary {
-    /// What is known of the data before anything is trained.
+    /// Of data before anything is trained.
     pub(crate) fn of_data(dataset: &Dataset) -> Summary {
         Summary {
             dataset: dataset.name.clone(),
@@ -155,8 +155,8 @@ impl Summary {
         }
     }
 
-    /// The test metric on pairs both of whose ends have a visible edge, where some have not: those may tell by that alone that
-    /// they were held out.
+    /// The test metric on pairs whose ends both have a visible edge, where other pairs exist: a missing edge alone may tell that a
+    /// pair was held out.
     pub fn connected(&self) -> Option<ConnectedSummary> {
         let runs: Vec<Connected> = self.repeats.iter().filter_map(|run| run.connected).collect();
         if runs.iter().all(Connected::is_all) {
@@ -168,7 +168,7 @@ impl Summary {
         Some(ConnectedSummary { mean, std, positives, negatives })
     }
 
-    /// What a reader of Hits@K has to know where a positive is ranked among fewer than K negatives.
+    /// A note on Hits@K where a positive is ranked among fewer than K negatives.
     pub fn note_on_hits(&self, metric: Metric) -> Option<String> {
         let count = self.repeats.iter().filter_map(|run| run.few_negatives).min()?;
         let negatives = pluralize(count, "negative");
@@ -217,11 +217,11 @@ impl Summary {
 
     /// The baselines that the model does not beat by this metric, the best first.
     fn unbeaten(&self, metric: Metric) -> Vec<(String, f64)> {
-        let figures = self.baselines().into_iter().filter_map(|baseline| {
-            let figure = *baseline.metrics.get(&metric)?;
-            Some((baseline.name, figure))
+        let values = self.baselines().into_iter().filter_map(|baseline| {
+            let value = *baseline.metrics.get(&metric)?;
+            Some((baseline.name, value))
         });
-        let mut unbeaten: Vec<(String, f64)> = figures.filter(|(_, figure)| *figure >= self.mean).collect();
+        let mut unbeaten: Vec<(String, f64)> = values.filter(|(_, value)| *value >= self.mean).collect();
         unbeaten.sort_by(|a, b| b.1.total_cmp(&a.1));
         unbeaten
     }
@@ -232,33 +232,33 @@ impl Summary {
         is_measured.then(|| self.unbeaten(metric).is_empty())
     }
 
-    /// What a reader of the figures should be warned of: a model that does not beat simple baselines, an AUC below 50 %.
+    /// Warnings for a reader of the metrics: a model that does not beat simple baselines, an AUC below 50 %.
     pub fn warnings(&self, metric: Metric) -> Vec<String> {
         let mut warnings = Vec::new();
         let unbeaten = self.unbeaten(metric);
         if !unbeaten.is_empty() {
-            let figures: Vec<String> =
-                unbeaten.iter().map(|(name, figure)| format!("{name} with {} %", percent(*figure))).collect();
+            let better: Vec<String> =
+                unbeaten.iter().map(|(name, value)| format!("{name} with {} %", percent(*value))).collect();
             warnings.push(format!(
-                "{metric} {} % does not beat what takes no model on the same test: {}",
+                "{metric} {} % does not beat untrained baselines on the same test: {}",
                 percent(self.mean),
-                figures.join(", ")
+                better.join(", ")
             ));
         }
         let auc = Metric::Pairs(PairMetric::Auc);
-        let below = |figure: &f64| *figure < 0.5;
+        let below = |auc: &f64| *auc < 0.5;
         let chosen = (metric == auc).then_some(self.mean);
-        if let Some(figure) = chosen.or_else(|| Some(self.metrics().get(&auc)?.mean)).filter(below) {
-            let figure = percent(figure);
+        if let Some(mean) = chosen.or_else(|| Some(self.metrics().get(&auc)?.mean)).filter(below) {
+            let mean = percent(mean);
             warnings.push(format!(
-                "auc {figure} % is below 50 %: negative pairs score above positive ones, guessing does better"
+                "auc {mean} % is below 50 %: negative pairs score above positive ones, guessing does better"
             ));
         }
         warnings
     }
 }
 
-/// What all maps have, with its values in order.
+/// The keys that all maps have, with their values in order.
 fn in_all<'a>(
     maps: impl Iterator<Item = &'a BTreeMap<Metric, f64>> + Clone + 'a,
 ) -> impl Iterator<Item = (Metric, Vec<f64>)> + 'a {
