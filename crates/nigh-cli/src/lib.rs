@@ -119,6 +119,11 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         nigh::Error::RowsWithoutIds { .. } => "give the order of nodes with --nodes FILE".into(),
         nigh::Error::NotDownloaded { folders, .. } if folders.is_empty() => "--data DIR names a folder".into(),
         nigh::Error::NoDataFolder { .. } => "--data DIR names a folder".into(),
+        nigh::Error::Setting { name: "memory", .. } => {
+            "`nigh estimate GRAPH` shows what runs take; `nigh data convert GRAPH --out FILE.nigh` writes a graph file, whose edges can \
+             stay on disk"
+                .into()
+        }
         nigh::Error::UnclearColumns { columns, .. } => {
             let options: Vec<String> = columns.iter().map(|column| format!("--{column} COLUMN")).collect();
             format!("say which column is which with {}", options.join(", "))

@@ -1,4 +1,4 @@
-//! What is asked of the engine beside a single training: comparisons, tables, the catalog, Theorem 2.
+//! Comparisons, tables, the catalog, Theorem 2.
 
 use crate::errors::{exception, input_error};
 use crate::graph::Graph;
@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 /// Trains several models on the same splits; the result as JSON. `out` is the file of the comparison, from which it resumes.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are named in Python")]
 pub fn compare(
     py: Python<'_>,
     graph: &Graph,
@@ -28,10 +29,15 @@ pub fn compare(
     out: Option<PathBuf>,
     watch: Option<&Bound<'_, PyAny>>,
     threads: Option<usize>,
+    memory: Option<&str>,
 ) -> PyResult<(String, Vec<String>)> {
-    let (config, dataset) = (config(settings)?, graph.dataset.clone());
+    let (config, dataset, memory) = (config(settings)?, graph.dataset.clone(), limit(py, memory)?);
     work::run(py, threads, watch, false, move |observer| {
         let comparison = Comparison::new(&dataset, config, &models)?;
+        let comparison = match memory {
+            Some(memory) => comparison.within(memory, &std::env::temp_dir()),
+            None => comparison,
+        };
         let mut journal = out.map(|path| comparison.journal(&path)).transpose()?;
         let notes = journal.as_ref().map_or(Vec::new(), |journal| journal.notes.clone());
         let models = comparison.run(journal.as_mut(), nigh_cli::VERSION, observer)?;

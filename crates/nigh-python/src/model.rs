@@ -7,9 +7,9 @@ use crate::ids::{IdArray, to_python};
 use crate::memory::limit;
 use crate::settings::config;
 use crate::work;
+use nigh::answer::{RowWriter, SessionOptions};
 use nigh::formats::text_table::Formulas;
-use nigh::trained::{Inference, RowWriter};
-use nigh::{Memory, Task, Trained, Training};
+use nigh::{Memory, Session, Task, Trained, Training};
 use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -56,19 +56,26 @@ pub fn train(
     Ok((Model { trained: trained.into() }, unused))
 }
 
+/// In the folder of temporary files.
+fn options(memory: Option<Memory>) -> SessionOptions {
+    SessionOptions { memory, ..SessionOptions::default() }
+}
+
 impl Model {
-    /// Applies the model to a graph and asks the result.
-    fn asked<T: Send>(
+    /// What a session on a graph answers; and notes.
+    fn answered<T: Send>(
         &self,
         py: Python<'_>,
         graph: &Graph,
+        memory: Option<&str>,
         threads: Option<usize>,
-        ask: impl FnOnce(&Inference<'_>) -> nigh::Result<T> + Send,
+        answer: impl FnOnce(&Session) -> nigh::Result<T> + Send,
     ) -> PyResult<(T, Vec<String>)> {
-        let (trained, dataset) = (self.trained.clone(), graph.dataset.clone());
+        let (trained, dataset, memory) = (self.trained.clone(), graph.dataset.clone(), limit(py, memory)?);
         work::run_silently(py, threads, move || {
-            let applied = trained.apply(&dataset)?;
-            Ok((ask(&applied)?, applied.notes.clone()))
+            let session = trained.session_with(&dataset, &options(memory))?;
+            let answer = answer(&session)?;
+            Ok((answer, session.notes))
         })
     }
 
@@ -78,8 +85,9 @@ impl Model {
         py: Python<'py>,
         graph: &Graph,
         ends: [&Bound<'py, PyAny>; 2],
+        memory: Option<&str>,
         threads: Option<usize>,
-        answer: impl FnOnce(&Inference<'_>, &[[u32; 2]]) -> nigh::Result<Vec<f32>> + Send,
+        answer: impl FnOnce(&Session, &[[u32; 2]]) -> nigh::Result<Vec<f32>> + Send,
     ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
         let ids = &graph.dataset.samples[0].ids;
         let find = |wanted: &Bound<'py, PyAny>| IdArray::new(wanted)?.find(ids).map_err(|error| exception(py, error));
@@ -87,12 +95,8 @@ impl Model {
         if source.len() != target.len() {
             return Err(input_error(py, format!("{} sources, but {} targets", source.len(), target.len())));
         }
-        let (answers, notes) = self.asked(py, graph, threads, |applied| {
-            let places = applied.places(&graph.dataset);
-            let place = |node: u32| places.as_ref().map_or(node, |places| places[node as usize]);
-            let pairs = source.iter().zip(&target).map(|(&a, &b)| [place(a), place(b)]);
-            answer(applied, &pairs.collect::<Vec<_>>())
-        })?;
+        let pairs: Vec<[u32; 2]> = source.into_iter().zip(target).map(|(a, b)| [a, b]).collect();
+        let (answers, notes) = self.answered(py, graph, memory, threads, |session| answer(session, &pairs))?;
         Ok((answers.into_pyarray(py), notes))
     }
 }
@@ -171,10 +175,19 @@ impl Model {
         self.trained.num_parameters()
     }
 
-    /// The figures of the split of the training, measured again, as JSON; and notes.
-    fn evaluate(&self, py: Python<'_>, graph: &Graph, threads: Option<usize>) -> PyResult<(String, Vec<String>)> {
-        let (trained, dataset) = (self.trained.clone(), graph.dataset.clone());
-        let (found, notes) = work::run_silently(py, threads, move || trained.evaluate(&dataset))?;
+    /// The metrics on the split of the training, measured again, as JSON; and notes.
+    fn evaluate(
+        &self,
+        py: Python<'_>,
+        graph: &Graph,
+        memory: Option<&str>,
+        threads: Option<usize>,
+    ) -> PyResult<(String, Vec<String>)> {
+        let (trained, dataset, memory) = (self.trained.clone(), graph.dataset.clone(), limit(py, memory)?);
+        let (found, notes) = work::run_silently(py, threads, move || {
+            let folder = std::env::temp_dir();
+            trained.evaluate_with(&dataset, None, memory.map(|memory| (memory, folder.as_path())))
+        })?;
         let json = serde_json::json!({
             "valid": found.valid, "test": found.test, "metrics": found.metrics, "metric": self.trained.config.metric,
             "same_split": found.same_split, "held_out": found.held_out,
@@ -189,12 +202,14 @@ impl Model {
         graph: &Graph,
         source: &Bound<'py, PyAny>,
         target: &Bound<'py, PyAny>,
+        memory: Option<&str>,
         threads: Option<usize>,
     ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
-        self.of_pairs(py, graph, [source, target], threads, |applied, pairs| applied.scores(pairs))
+        self.of_pairs(py, graph, [source, target], memory, threads, Session::scores)
     }
 
     /// The probability of each pair of ids; and notes.
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn link_probabilities<'py>(
         &self,
         py: Python<'py>,
@@ -202,16 +217,19 @@ impl Model {
         source: &Bound<'py, PyAny>,
         target: &Bound<'py, PyAny>,
         prior: Option<f64>,
+        memory: Option<&str>,
         threads: Option<usize>,
     ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
         // Refused before anything is computed.
         self.trained.link_probabilities(prior).map_err(|error| exception(py, error))?;
-        self.of_pairs(py, graph, [source, target], threads, |applied, pairs| applied.probabilities(pairs, prior))
+        let answer = |session: &Session, pairs: &[[u32; 2]]| session.probabilities(pairs, prior);
+        self.of_pairs(py, graph, [source, target], memory, threads, answer)
     }
 
-    /// The most likely links of some nodes, one node after the other: ids, scores, whether the graph has them, and how many are of each
-    /// node; and notes.
+    /// The most likely links of some nodes, one node after the other: ids, scores, whether the graph has them, and the number of links of
+    /// each node; and notes.
     #[expect(clippy::type_complexity, reason = "a tuple of Python")]
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn links<'py>(
         &self,
         py: Python<'py>,
@@ -219,23 +237,17 @@ impl Model {
         nodes: &Bound<'py, PyAny>,
         top: usize,
         existing: bool,
+        memory: Option<&str>,
         threads: Option<usize>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<bool>>, Vec<usize>, Vec<String>)>
     {
         let ids = &graph.dataset.samples[0].ids;
         let nodes = IdArray::new(nodes)?.find(ids).map_err(|error| exception(py, error))?;
-        let ((links, counts, names), notes) = self.asked(py, graph, threads, |applied| {
-            let places = applied.places(&graph.dataset);
-            let (mut links, mut counts) = (Vec::new(), Vec::with_capacity(nodes.len()));
-            for &node in &nodes {
-                let place = places.as_ref().map_or(node, |places| places[node as usize]);
-                let of_node = applied.links(place, top, existing)?;
-                counts.push(of_node.len());
-                links.extend(of_node);
-            }
-            let names = applied.sample.ids.select(&links.iter().map(|link| link.node).collect::<Vec<_>>());
-            Ok((links, counts, names))
-        })?;
+        let (links, notes) =
+            self.answered(py, graph, memory, threads, |session| session.links(&nodes, top, existing))?;
+        let counts = links.iter().map(Vec::len).collect();
+        let links = links.concat();
+        let names = ids.select(&links.iter().map(|link| link.node).collect::<Vec<_>>());
         let scores: Vec<f32> = links.iter().map(|link| link.score).collect();
         let exists: Vec<bool> = links.iter().map(|link| link.exists).collect();
         let names = to_python(py, &names, graph.has_text_ids)?;
@@ -247,25 +259,31 @@ impl Model {
         &self,
         py: Python<'py>,
         graph: &Graph,
+        memory: Option<&str>,
         threads: Option<usize>,
     ) -> PyResult<(Bound<'py, PyArray2<f32>>, Vec<String>)> {
-        let ids = &graph.dataset.samples[0].ids;
-        let (rows, notes) = self.asked(py, graph, threads, |applied| {
-            let nodes = applied.places(&graph.dataset).unwrap_or_else(|| (0..ids.len() as u32).collect());
-            applied.class_probabilities(&nodes)
-        })?;
+        let nodes: Vec<u32> = (0..graph.dataset.samples[0].ids.len() as u32).collect();
+        let (rows, notes) =
+            self.answered(py, graph, memory, threads, |session| Ok(session.classes(&nodes)?.probabilities))?;
         let shape = rows.shape();
         Ok((rows.data().to_vec().into_pyarray(py).reshape(shape)?, notes))
     }
 
-    /// `H` of all graphs; and notes.
-    fn embed(&self, py: Python<'_>, graph: &Graph, threads: Option<usize>) -> PyResult<(Embedding, Vec<String>)> {
-        let (trained, dataset) = (self.trained.clone(), graph.dataset.clone());
-        let (embedding, notes) = work::run_silently(py, threads, move || trained.embed_with_notes(&dataset))?;
+    /// The vectors of all graphs; and notes.
+    fn embed(
+        &self,
+        py: Python<'_>,
+        graph: &Graph,
+        memory: Option<&str>,
+        threads: Option<usize>,
+    ) -> PyResult<(Embedding, Vec<String>)> {
+        let (trained, dataset, memory) = (self.trained.clone(), graph.dataset.clone(), limit(py, memory)?);
+        let (embedding, notes) =
+            work::run_silently(py, threads, move || trained.embed_with(&dataset, &options(memory)))?;
         Ok((Embedding { embedding: embedding.into(), has_text_ids: graph.has_text_ids }, notes))
     }
 
-    /// Writes `H` row by row within a limit of memory; returns every file written, and notes.
+    /// Writes vectors row by row; returns every file written, and notes.
     fn embed_to(
         &self,
         py: Python<'_>,
@@ -274,16 +292,16 @@ impl Model {
         memory: Option<&str>,
         threads: Option<usize>,
     ) -> PyResult<(Vec<PathBuf>, Vec<String>)> {
-        // Without a limit, all columns at once.
-        let memory = limit(py, memory)?.unwrap_or(Memory::new(usize::MAX));
-        let (trained, dataset) = (self.trained.clone(), graph.dataset.clone());
+        let (trained, dataset, memory) = (self.trained.clone(), graph.dataset.clone(), limit(py, memory)?);
         work::run_silently(py, threads, move || {
             RowWriter::check_name(&path)?;
-            let embedding = trained.embed_within(&dataset, memory)?;
-            let mut writer = RowWriter::create(&path, embedding.ids.clone(), embedding.cols())?;
+            // Without a limit, all columns at once.
+            let memory = memory.unwrap_or(Memory::new(usize::MAX));
             let folder = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            embedding.for_each_rows(folder, |rows| writer.rows(rows))?;
-            Ok((writer.finish()?, embedding.notes))
+            let options = SessionOptions { folder: folder.to_path_buf(), ..options(Some(memory)) };
+            let session = trained.session_with(&dataset, &options)?;
+            let (files, _) = session.write_vectors(&path)?;
+            Ok((files, session.notes))
         })
     }
 }
@@ -291,7 +309,7 @@ impl Model {
 /// Vectors with the ids of their nodes.
 #[pyclass(frozen, module = "nigh._nigh")]
 pub struct Embedding {
-    embedding: Arc<nigh::trained::Embedding>,
+    embedding: Arc<nigh::answer::Embedding>,
     has_text_ids: bool,
 }
 

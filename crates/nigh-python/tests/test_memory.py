@@ -79,6 +79,52 @@ def test_vectors_written_within_a_limit_are_those_of_embed(graph_file: Path, tmp
     assert not (tmp_path / "y.npy").exists()
 
 
+LINKS: dict[str, Any] = {"epochs": 5, "repeats": 1, "progress": False}
+
+
+@pytest.mark.parametrize("model", ["smp-linear", "smp-proximity", "gcn"])
+def test_answers_within_a_limit_are_those_without(model: str, graph_file: Path) -> None:
+    graph = nigh.Graph(str(graph_file))
+    trained = nigh.train(graph, model=model, **LINKS)
+    pairs = graph.edge_index[:, :40]
+    for memory in ("1GiB", 1 << 30):
+        assert np.array_equal(trained.predict(pairs=pairs), trained.predict(pairs=pairs, memory=memory))
+        free, limited = trained.predict(node=[3, 5]), trained.predict(node=[3, 5], memory=memory)
+        assert np.array_equal(free.ids, limited.ids) and np.array_equal(free.scores, limited.scores)
+        assert np.array_equal(trained.embed().vectors, trained.embed(memory=memory).vectors)
+        assert trained.evaluate(memory=memory) == trained.evaluate()
+    if model == "smp-proximity":
+        probabilities = [trained.predict_proba(pairs=pairs, prior=0.1, memory=memory) for memory in (None, "1GiB")]
+        assert np.array_equal(*probabilities)
+    for answer in (lambda: trained.predict(pairs=pairs, memory="1MiB"), lambda: trained.embed(memory="1MiB")):
+        with pytest.raises(nigh.InputError, match="this run takes .* at least"):
+            answer()
+    with pytest.raises(nigh.InputError, match="at least"):
+        trained.evaluate(memory="1MiB")
+
+
+@pytest.mark.parametrize("model", ["smp-linear", "smp-gated"])
+def test_classes_within_a_limit_are_those_without(model: str) -> None:
+    trained = nigh.train("communities", task="node-classification", model=model, **LINKS)
+    assert np.array_equal(trained.predict_proba(), trained.predict_proba(memory="1GiB"))
+    assert np.array_equal(trained.predict(nodes=[7, 3]), trained.predict(nodes=[7, 3], memory="1GiB"))
+    with pytest.raises(nigh.InputError, match="at least"):
+        trained.predict(memory="1MiB")
+
+
+def test_comparisons_and_estimators_keep_to_a_limit(graph_file: Path) -> None:
+    graph = nigh.Graph(str(graph_file))
+    settings: dict[str, Any] = {"epochs": 3, "repeats": 2, "progress": False}
+    free, limited = (nigh.compare(graph, ["smp-proximity", "gcn"], memory=memory, **settings) for memory in (None, "1GiB"))
+    assert [(row["model"], row["tests"]) for row in free] == [(row["model"], row["tests"]) for row in limited]
+    with pytest.raises(nigh.InputError, match="at least"):
+        nigh.compare(graph, ["gcn"], memory="1MiB", **settings)
+    embedders = [nigh.Embedder(graph, model="smp-linear", epochs=3, memory=memory).fit() for memory in (None, "1GiB")]
+    assert np.array_equal(embedders[0].embedding_, embedders[1].embedding_)
+    with pytest.raises(nigh.InputError, match="at least"):
+        nigh.Embedder(graph, model="smp-linear", epochs=3, memory="1MiB").fit()
+
+
 def test_a_certificate_within_a_limit_is_that_without(graph_file: Path) -> None:
     asked: dict[str, Any] = {"signal_dim": 40, "pairs": 50}
     expected = nigh.certify(str(graph_file), **asked)

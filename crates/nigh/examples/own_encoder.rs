@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let loaded = Trained::load_with(&folder, architecture)?;
     std::fs::remove_dir_all(&folder)?;
     assert_eq!(loaded.embed(&dataset)?.matrix, trained.embed(&dataset)?.matrix);
-    for link in loaded.apply(&dataset)?.links(0, 3, false)? {
+    for link in &loaded.session(&dataset)?.links(&[0], 3, false)?[0] {
         println!("0 - {}: {:.3}", link.node, link.score);
     }
     Ok(())

@@ -89,9 +89,9 @@ fn answers(dataset: &Dataset, config: Config, split: &Split) -> Result<(Answers,
     let pairs = [&test.question.positive[..], &test.question.negative].concat();
     let sample = Sample { graph: test.view.graph().clone().into(), ..dataset.samples[0].clone() };
     let visible = Dataset { samples: vec![sample], ..dataset.clone() };
-    let used = trained.apply(&visible)?;
-    let scores = used.scores(&pairs)?;
-    let vectors = used.into_embedding().matrix;
+    let session = trained.session(&visible)?;
+    let scores = session.scores(&pairs)?;
+    let vectors = session.vectors()?.matrix;
     let cosines = pairs.iter().map(|&pair| cosine(&vectors, pair)).collect();
     Ok((Answers { width: vectors.cols(), scores, cosines }, test.question.positive.len()))
 }

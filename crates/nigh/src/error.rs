@@ -263,7 +263,7 @@ pub enum Error {
         count: usize,
     },
     /// A node or graph number beyond the last.
-    #[error("{what} {number} is not there; {count} are counted from zero")]
+    #[error("{what} {number} is out of range: there are {count}, numbered from 0")]
     OutOfRange {
         /// `node` or `graph`.
         what: &'static str,

@@ -37,8 +37,9 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < threads < names < choices < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < propagation < certify < tape < ops < dataset < models < task < train < trained < sampled < shards < training < estimate
+//! Layers: display < error < threads < names < choices < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < propagation < certify < tape < ops < dataset < models < task < train < answer < sampled < shards < training < estimate
 
+pub mod answer;
 pub mod certify;
 pub mod dataset;
 pub mod display;
@@ -54,7 +55,6 @@ pub mod tape;
 pub mod task;
 pub mod threads;
 pub mod train;
-pub mod trained;
 
 mod choices;
 mod error;
@@ -77,6 +77,7 @@ extern crate self as nigh;
 /// Files to columns, arrays and tensors, and back.
 pub use nigh_formats as formats;
 
+pub use answer::{Session, Trained};
 pub use dataset::{Dataset, Features, Ids, Sample};
 pub use error::{Error, GraphProblem, Result, SplitProblem, nearest};
 pub use graph::{Graph, Operator};
@@ -91,5 +92,4 @@ pub use seeds::{Purpose, Seeds};
 pub use source::{Node2Vec, Reconstruction, Refresh, Signal, SignalScale, Source};
 pub use task::{Split, Task};
 pub use train::{Checkpoint, Config, Connected, Observer, Protocol, Reporting, Resolved, Run, Silent};
-pub use trained::Trained;
 pub use training::Training;

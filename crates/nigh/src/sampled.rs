@@ -3,6 +3,9 @@
 //! ([`Propagation::write_columns`](crate::propagation::Propagation::write_columns)), weights are learnt from the rows of those pairs ([`train()`]), and vectors are made
 //! row by row ([`Trained::embed_rows`]). The model is that of one machine, byte by byte.
 
+#[cfg(test)]
+use crate::answer::Propagations;
+use crate::answer::{Summary, Trained};
 use crate::dataset::{Dataset, GraphStore, Ids, store_without};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -15,9 +18,6 @@ use crate::task::{DrawnPairs, EvaluationPairs, SampledPairs};
 use crate::train::{
     self, Baseline, Config, HeldOut, Job, PreparedSplit, Reporting, RequiredNodes, Resolved, Silent, Splits,
 };
-#[cfg(test)]
-use crate::trained::Propagations;
-use crate::trained::{Summary, Trained};
 use nigh_formats::interrupt::catch;
 use nigh_formats::npy::NpyRows;
 use nigh_formats::sections::{Plain, SectionWriter, Sections};

@@ -1,5 +1,6 @@
 //! The one way to train: data, settings and, if wanted, an architecture, a split, an observer and a checkpoint of your own.
 
+use crate::answer::Trained;
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::memory::Memory;
@@ -13,7 +14,6 @@ use crate::train::limit::{PlannedRun, beyond};
 use crate::train::{
     self, Checkpoint, Config, Job, Observer, Reporting, Resolved, Silent, Splits, class_memory, model_memory,
 };
-use crate::trained::Trained;
 use nigh_formats::interrupt::catch;
 use std::borrow::Cow;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! What a figure means: every metric, intervals, baselines of the same split, and the end of a training that learns no more.
 
+use nigh::answer::MetricSummary;
 use nigh::metric::{ClassMetric, PairMetric};
 use nigh::train::{Evaluation, Observer, Progress};
-use nigh::trained::MetricSummary;
 use nigh::{Checkpoint, Config, Dataset, Metric, Protocol, Reporting, Task, Trained, Training};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -145,8 +145,9 @@ fn a_saved_model_classifies_and_embeds_as_before_and_knows_its_nodes_in_any_orde
         let saved = folder.path().join(format!("model-{}", dataset.samples[0].features.count()));
         trained.save(&saved).unwrap();
         let loaded = Trained::load(&saved).unwrap();
-        let classes = trained.apply(&dataset).unwrap().classes().unwrap();
-        assert_eq!(loaded.apply(&dataset).unwrap().classes().unwrap(), classes);
+        let nodes: Vec<u32> = (0..400).collect();
+        let classes = trained.session(&dataset).unwrap().classes(&nodes).unwrap();
+        assert_eq!(loaded.session(&dataset).unwrap().classes(&nodes).unwrap(), classes);
         assert_eq!(loaded.evaluate(&dataset).unwrap().0.test, trained.run().test);
         let vectors = loaded.embed(&dataset).unwrap().matrix;
         assert_eq!(vectors, trained.embed(&dataset).unwrap().matrix);
@@ -157,8 +158,8 @@ fn a_saved_model_classifies_and_embeds_as_before_and_knows_its_nodes_in_any_orde
         let edges: Vec<[u32; 2]> = dataset.samples[0].graph.edges().filter(|edge| !edge.contains(&3)).collect();
         let mut other = dataset.clone();
         other.samples[0].graph = Graph::from_edges(400, &edges).unwrap().0.into();
-        let found = loaded.apply(&other).unwrap().classes().unwrap();
-        let same = classes.iter().zip(&found).filter(|(a, b)| a.class == b.class).count();
+        let found = loaded.session(&other).unwrap().classes(&nodes).unwrap();
+        let same = classes.labels.iter().zip(found.labels.iter()).filter(|(a, b)| a == b).count();
         assert!(same > 360, "{same}");
     }
 }

@@ -64,13 +64,14 @@ fn every_model_that_classifies_learns_sets_of_labels_and_gives_the_same_answers_
         let path = folder.path().join(row.name);
         trained.save(&path).unwrap();
         let loaded = Trained::load(&path).unwrap();
-        let answers = |trained: &Trained| trained.apply(&dataset).unwrap().label_sets().unwrap();
+        let nodes: Vec<u32> = (0..dataset.num_nodes() as u32).collect();
+        let answers = |trained: &Trained| trained.session(&dataset).unwrap().classes(&nodes).unwrap();
         assert_eq!(answers(&loaded), answers(&trained), "{}", row.name);
-        for answer in answers(&trained) {
-            let likely = (0..).zip(&answer.probabilities).filter(|of| *of.1 > 0.5).map(|of| of.0);
-            assert_eq!(answer.classes, likely.collect::<Vec<u32>>(), "{}", row.name);
+        let answers = answers(&trained);
+        for node in 0..nodes.len() {
+            let likely = (0..).zip(answers.probabilities.row(node)).filter(|of| *of.1 > 0.5).map(|of| of.0);
+            assert_eq!(answers.labels.of(node), likely.collect::<Vec<u32>>(), "{}", row.name);
         }
-        assert!(trained.apply(&dataset).unwrap().classes().is_err(), "{}: none is the only one", row.name);
         count += 1;
     }
     assert!(count >= 14, "{count} models classify");
@@ -86,8 +87,9 @@ fn overlapping_groups_are_found_and_simple_answers_beaten() {
     assert_eq!(names, ["majority-labels", "neighbour-vote"]);
     assert_eq!(trained.summary.beats_baselines(trained.config.metric), Some(true), "{:?}", run.baselines);
     let sets = dataset.samples[0].label_sets.clone().unwrap();
-    let answers = trained.apply(&dataset).unwrap().label_sets().unwrap();
-    let exact = answers.iter().filter(|answer| answer.classes == sets.of(answer.node as usize)).count();
+    let nodes: Vec<u32> = (0..240).collect();
+    let answers = trained.session(&dataset).unwrap().classes(&nodes).unwrap();
+    let exact = answers.labels.iter().zip(sets.iter()).filter(|(found, expected)| found == expected).count();
     assert!(exact > 160, "{exact} of 240 sets are right as a whole");
 }
 
@@ -188,7 +190,8 @@ fn a_model_of_several_labels_takes_files_with_one_and_not_the_reverse() {
     let one = train(&single, config("sgc", 4));
     let error = one.evaluate(&dataset).unwrap_err();
     assert!(matches!(error, Error::SeveralLabels { .. }), "{error}");
-    assert!(one.apply(&single).unwrap().label_sets().is_err());
+    let only = one.session(&single).unwrap().classes(&[0, 1, 2]).unwrap();
+    assert!(only.labels.iter().all(|labels| labels.len() == 1), "one label per node");
     let pairs = Config { task: Task::PairwiseNodeClassification, ..config("sgc", 2) };
     assert!(refused(&dataset, pairs).contains("nodes have several labels each"));
 }

@@ -18,15 +18,15 @@ fn eight_threads_score_with_one_model() {
         let decoder = if model == "smp-linear" { Auto::Is(Decoder::HadamardMlp) } else { Auto::Auto };
         let config = Config { decoder, ..short(model, Task::LinkPrediction) };
         let trained = Training::new(&dataset, config).unwrap().run().unwrap();
-        let expected = trained.apply(&dataset).unwrap().scores(&pairs).unwrap();
+        let expected = trained.session(&dataset).unwrap().scores(&pairs).unwrap();
         assert!(expected.iter().any(|score| *score != expected[0]), "{model}");
-        let (trained, dataset, pairs, inference) = (&trained, &dataset, &pairs, &trained.apply(&dataset).unwrap());
+        let (trained, dataset, pairs, session) = (&trained, &dataset, &pairs, &trained.session(&dataset).unwrap());
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
                 .map(|thread| {
                     scope.spawn(move || match thread % 2 {
-                        0 => inference.scores(pairs).unwrap(),
-                        _ => trained.apply(dataset).unwrap().scores(pairs).unwrap(),
+                        0 => session.scores(pairs).unwrap(),
+                        _ => trained.session(dataset).unwrap().scores(pairs).unwrap(),
                     })
                 })
                 .collect();
@@ -90,29 +90,37 @@ fn answers_go_by_the_numbers_of_nodes_in_the_data_whatever_their_order() {
     let trained = Training::new(&dataset, short("smp-linear", Task::LinkPrediction)).unwrap().run().unwrap();
     let pairs: Vec<[u32; 2]> = (0..50).map(|node| [node, (7 * node + 1) % 400]).collect();
     let moved: Vec<[u32; 2]> = pairs.iter().map(|pair| pair.map(|node| places[node as usize])).collect();
-    let scores = trained.scores(&dataset, &pairs).unwrap();
-    assert!(scores.iter().zip(trained.scores(&other, &moved).unwrap()).all(|(a, b)| close(*a, b)));
-    let links = trained.links(&dataset, 9, 5, false).unwrap();
-    let again = trained.links(&other, places[9], 5, false).unwrap();
+    let [session, of_other] = [&dataset, &other].map(|dataset| trained.session(dataset).unwrap());
+    let scores = session.scores(&pairs).unwrap();
+    assert!(scores.iter().zip(of_other.scores(&moved).unwrap()).all(|(a, b)| close(*a, b)));
+    let [links, again] = [(&session, 9), (&of_other, places[9])]
+        .map(|(session, node)| session.links(&[node], 5, false).unwrap().remove(0));
     assert_eq!(links.len(), 5);
     assert!(links.iter().zip(&again).all(|(a, b)| close(a.score, b.score)));
     assert!(again.iter().any(|link| link.node == places[links[0].node as usize]));
-    let beyond = trained.scores(&dataset, &[[0, 400]]).unwrap_err().to_string();
-    assert_eq!(beyond, "node 400 is not there; 400 are counted from zero");
-    assert!(trained.class_probabilities(&dataset, &[0]).is_err());
+    let beyond = session.scores(&[[0, 400]]).unwrap_err().to_string();
+    assert_eq!(beyond, "node 400 is out of range: there are 400, numbered from 0");
+    assert!(session.classes(&[0]).is_err());
 
     let dataset = named("leaders");
     let (other, places) = shuffled(&dataset);
     let trained = Training::new(&dataset, short("smp-linear", Task::NodeClassification)).unwrap().run().unwrap();
     assert!(!trained.curve().is_empty() && trained.curve() == trained.run().curve);
-    let expected = trained.class_probabilities(&dataset, &[4, 2, 8]).unwrap();
-    let found = trained.class_probabilities(&other, &[4usize, 2, 8].map(|node| places[node])).unwrap();
+    let [session, of_other] = [&dataset, &other].map(|dataset| trained.session(dataset).unwrap());
+    let expected = session.classes(&[4, 2, 8]).unwrap().probabilities;
+    let found = of_other.classes(&[4usize, 2, 8].map(|node| places[node])).unwrap().probabilities;
     assert!(expected.data().iter().zip(found.data()).all(|(a, b)| close(*a, *b)));
-    let classes = trained.apply(&dataset).unwrap().classes().unwrap();
+    let mut classes = Vec::new();
+    session.for_each_classes(11, |some| Ok(classes.push(some))).unwrap();
     for (row, node) in [4usize, 2, 8].into_iter().enumerate() {
-        let (sum, likely) = (expected.row(row).iter().sum::<f32>(), expected.row(row)[classes[node].class as usize]);
-        assert!(close(sum, 1.0) && close(likely, classes[node].probability));
+        let of_node = &classes[node / 11].probabilities.row(node % 11);
+        let (sum, best) = (of_node.iter().sum::<f32>(), of_node.iter().copied().fold(0.0, f32::max));
+        let class = classes[node / 11].labels.of(node % 11)[0] as usize;
+        assert!(close(sum, 1.0) && of_node[class] == best && *of_node == expected.row(row));
     }
+    let pieces: Vec<usize> = classes.iter().map(|some| some.labels.len()).collect();
+    assert_eq!(pieces.iter().sum::<usize>(), dataset.num_nodes());
+    assert!(pieces[..pieces.len() - 1].iter().all(|&count| count == 11));
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub struct Evaluate {
     pub split: Option<PathBuf>,
 
     /// Memory limit, such as 8GiB [default: none]
-    #[arg(long, value_name = "SIZE", conflicts_with = "split")]
+    #[arg(long, value_name = "SIZE")]
     pub memory: Option<Memory>,
 
     /// Print one JSON object instead of the table
@@ -38,8 +38,8 @@ pub struct Embed {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 
-    /// Memory to keep to, such as 8GiB: vectors are computed in panels and written row by row, as .npy or .parquet [default: all
-    /// that is needed]
+    /// Memory limit, such as 8GiB, for .npy or .parquet, which are written row by row. Models that propagate before they learn, such as
+    /// smp-proximity and smp-linear, keep to it by panels of columns and files; others run in memory [default: none]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Memory>,
 
@@ -89,8 +89,8 @@ pub struct Predict {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Memory limit, such as 8GiB. Models that propagate before they learn, such as smp-proximity and smp-linear, keep to it by working in
-    /// panels of columns and on disk; other answers that would exceed it are refused [default: none]
+    /// Memory limit, such as 8GiB. Models that propagate before they learn, such as smp-proximity and smp-linear, keep to it by panels of
+    /// columns and files; others run in memory [default: none]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Memory>,
 

@@ -12,11 +12,10 @@ use serde_json::json;
 pub fn run(options: &Evaluate, quiet: bool) -> Result<()> {
     let trained = Trained::load(&options.model)?;
     let dataset = load(&options.data, quiet)?;
-    let (evaluation, notes) = match (&options.split, options.memory) {
-        (Some(folder), _) => trained.evaluate_on(&dataset, FixedSplit::read(&dataset, folder)?)?,
-        (None, Some(memory)) => trained.evaluate_within(&dataset, memory, &std::env::temp_dir())?,
-        (None, None) => trained.evaluate(&dataset)?,
-    };
+    let split = options.split.as_deref().map(|folder| FixedSplit::read(&dataset, folder)).transpose()?;
+    let folder = std::env::temp_dir();
+    let limit = options.memory.map(|memory| (memory, folder.as_path()));
+    let (evaluation, notes) = trained.evaluate_with(&dataset, split, limit)?;
     print_notes(&notes, quiet);
     let config = &trained.config;
     let run = trained.run();

@@ -187,7 +187,9 @@ fn scores_and_links_within_a_limit_are_those_without() {
     folder.nigh("data convert edges.txt -q --out graph.nigh").ok();
     let text = graphs::edges();
     let node = text.split([' ', ',', '\t', '\n']).next().unwrap();
-    for settings in ["--model smp-linear", "--model smp-mlp --decoder hadamard-mlp"] {
+    for settings in
+        ["--model smp-linear", "--model smp-mlp --decoder hadamard-mlp", "--model auto", "--model gcn", "--model katz"]
+    {
         folder.nigh(&format!("train edges.txt {settings} {TRAIN}")).ok();
         let links = format!("--node {node} --top 5");
         for asked in ["--pairs edges.txt", &links, &format!("{links} --include-existing")] {
@@ -212,6 +214,8 @@ fn vectors_within_a_limit_are_those_without() {
         ("smp-linear", ""),
         ("smp-signal", "--refresh resampled"),
         ("smp-mlp", "--signal-dim 40 --hop-storage float16"),
+        ("smp-proximity", ""),
+        ("gcn", ""),
     ] {
         folder.nigh(&format!("train edges.txt --model {model} {settings} {TRAIN}")).ok();
         folder.nigh("embed model edges.txt -q --out a.npy").ok();
@@ -223,6 +227,32 @@ fn vectors_within_a_limit_are_those_without() {
         }
         std::fs::remove_dir_all(folder.path("model")).unwrap();
     }
+}
+
+#[test]
+fn a_model_that_runs_in_memory_says_so_where_the_limit_is_too_low() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges()), ("labels.csv", graphs::labels())]);
+    folder.nigh(&format!("train edges.txt --model gcn {TRAIN}")).ok();
+    let reason = ["`memory` is 1 MiB, but this run takes", "gcn runs in memory", "hint: ", "nigh data convert"];
+    for line in ["predict model edges.txt --pairs edges.txt", "embed model edges.txt --out x.npy"] {
+        folder.refuses(&format!("{line} --memory 1MiB"), 2, &reason);
+    }
+    assert!(!folder.path("x.npy").exists());
+    std::fs::remove_dir_all(folder.path("model")).unwrap();
+    folder.nigh(&format!("train edges.txt --labels labels.csv --task node-classification {TRAIN}")).ok();
+    let expected = folder.nigh("predict model edges.txt -q").ok();
+    assert_eq!(folder.nigh("predict model edges.txt -q --memory 1GiB").ok(), expected);
+    folder.refuses("predict model edges.txt --memory 1MiB", 2, &["smp-gated runs in memory"]);
+}
+
+#[test]
+fn metrics_on_a_split_of_ones_own_within_a_limit_are_those_without() {
+    let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
+    folder.nigh("split edges.txt --seed 3 -q --out parts").ok();
+    folder.nigh(&format!("train edges.txt --split parts --model smp-linear {TRAIN}")).ok();
+    let expected = folder.nigh("evaluate model edges.txt --split parts -q --json").ok();
+    assert_eq!(folder.nigh("evaluate model edges.txt --split parts -q --json --memory 1GiB").ok(), expected);
+    folder.refuses("evaluate model edges.txt --split parts --memory 1MiB", 2, &["this run takes"]);
 }
 
 #[test]

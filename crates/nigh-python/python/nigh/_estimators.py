@@ -69,7 +69,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _train(self, task: str, graph: Graph) -> Model:
         settings = {name: getattr(self, name) for name in SETTINGS if name != "valid_fraction"}
-        return train(graph, task=task, progress=self.progress, threads=self.threads, **settings)
+        return train(graph, task=task, progress=self.progress, threads=self.threads, memory=self.memory, **settings)
 
     def _held_out(self, classes: Array) -> Array:
         """Which samples choose the epoch: a fraction of each class, one of the largest at least, never all of a class."""
@@ -110,6 +110,8 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         The fraction of the nodes of each class given to `fit` that chooses the epoch; the others are learnt from.
     threads : int, optional
         By default one per core. With ``n_jobs`` of scikit-learn, ``threads=1`` avoids that jobs disturb each other.
+    memory : str or int, optional
+        A limit for training and answers, such as ``"8GiB"`` or bytes; see `nigh.train`.
     progress : bool, default False
         Show a bar.
     **settings
@@ -144,6 +146,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         seed: int = 1,
         valid_fraction: float = 0.1,
         threads: int | None = None,
+        memory: int | str | None = None,
         progress: bool = False,
         **settings: Any,
     ) -> None:
@@ -186,7 +189,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class, in the order of `classes_`; rows sum to one, unless nodes may have several."""
         check_is_fitted(self)
-        found = self.model_.predict_proba(node_ids(X), threads=self.threads).astype(np.float64)
+        found = self.model_.predict_proba(node_ids(X), threads=self.threads, memory=self.memory).astype(np.float64)
         return found if self.model_._native.is_multi_label else found / found.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> Array:
@@ -229,6 +232,8 @@ class LinkPredictor(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         The fraction of the linked pairs given to `fit` that is hidden from training, and chooses the epoch.
     threads : int, optional
         By default one per core. With ``n_jobs`` of scikit-learn, ``threads=1`` avoids that jobs disturb each other.
+    memory : str or int, optional
+        A limit for training and answers, such as ``"8GiB"`` or bytes; see `nigh.train`.
     progress : bool, default False
         Show a bar.
     **settings
@@ -268,6 +273,7 @@ class LinkPredictor(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         seed: int = 1,
         valid_fraction: float = 0.1,
         threads: int | None = None,
+        memory: int | str | None = None,
         progress: bool = False,
         **settings: Any,
     ) -> None:
@@ -327,7 +333,7 @@ class LinkPredictor(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         self.intercept_ = float(fitted.intercept_[0] - self.slope_ * mean)
 
     def _scores(self, graph: Graph, source: _inputs.Ids, target: _inputs.Ids) -> tuple[Array, list[str]]:
-        scores, notes = self.model_._native.scores(graph._native, source, target, self.threads)
+        scores, notes = self.model_._native.scores(graph._native, source, target, _inputs.memory(self.memory), self.threads)
         return scores.astype(np.float64), notes
 
     def decision_function(self, X: Any) -> Array:
@@ -387,6 +393,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         The fraction of the edges that is hidden from training, and chooses the epoch.
     threads : int, optional
         By default one per core. With ``n_jobs`` of scikit-learn, ``threads=1`` avoids that jobs disturb each other.
+    memory : str or int, optional
+        A limit for training and answers, such as ``"8GiB"`` or bytes; see `nigh.train`.
     progress : bool, default False
         Show a bar.
     **settings
@@ -423,6 +431,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
         seed: int = 1,
         valid_fraction: float = 0.1,
         threads: int | None = None,
+        memory: int | str | None = None,
         progress: bool = False,
         **settings: Any,
     ) -> None:
@@ -438,7 +447,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
             raise InputError(f"{count(len(edges), 'edge')}; expected two at least, one of which chooses the epoch")
         valid = self._held_out(np.zeros(len(edges)))
         self.model_ = self._train("link-prediction", graph._with(_nigh.fit_pairs(graph._native, edges, valid, edges[:0])))
-        found = self.model_.embed(threads=self.threads)
+        found = self.model_.embed(threads=self.threads, memory=self.memory)
         # Row i is of the graph's node i.
         self.embedding_ = np.empty(found.shape, dtype=found.vectors.dtype)
         self.embedding_[graph._native.find(found.ids)] = found.vectors

@@ -64,6 +64,7 @@ def compare(
     out: str | os.PathLike[str] | None = None,
     progress: bool = True,
     threads: int | None = None,
+    memory: int | str | None = None,
     **settings: Any,
 ) -> Table:
     """Trains several models on the same splits, and tests whether their differences are more than chance.
@@ -75,6 +76,8 @@ def compare(
         By default those that the program compares.
     out : path, optional
         A file in which repeats are kept; a comparison that was stopped resumes from it.
+    memory : str or int, optional
+        A limit for each training, such as ``"8GiB"`` or bytes; see `train`. The result does not depend on it.
 
     Returns
     -------
@@ -86,7 +89,8 @@ def compare(
     given = {name: value for name, value in {"task": task, **settings}.items() if value is not None}
     with Watch(progress, None) as watch:
         path, told = None if out is None else os.fspath(out), watch if watch.listens else None
-        text, notes = _nigh.compare(graph._native, chosen, given, path, told, _inputs.threads(threads))
+        limits = _inputs.threads(threads), _inputs.memory(memory)
+        text, notes = _nigh.compare(graph._native, chosen, given, path, told, *limits)
     note(notes)
     found = json.loads(text)
     rows = found.pop("models")

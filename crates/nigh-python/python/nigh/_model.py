@@ -52,9 +52,9 @@ def train(
     threads : int, optional
         By default one per core. The result is the same, to the last bit, on any number.
     memory : str or int, optional
-        A limit such as ``"8GiB"``, or bytes. With ``pairs_per_epoch`` and a model such as ``smp-linear`` the training keeps to it, by
-        panels of columns and, if the graph is a graph file, edges on disk; any other training that would take more is refused. The result is
-        the same, to the last bit, under any limit.
+        A limit such as ``"8GiB"``, or bytes. ``smp-proximity``, and models such as ``smp-linear`` with ``pairs_per_epoch``, keep to it by
+        panels of columns and, if the graph is a graph file, edges on disk; other trainings that would take more are refused. The result
+        is the same, to the last bit, under any limit.
     **settings
         Every setting of the program (`settings`), with ``_`` for ``-``: ``repeats=5``, ``epochs=...``, ``seed=1``, ...
 
@@ -200,7 +200,14 @@ class Model:
         kinds = [("epoch", np.int64), ("loss", float), ("valid", float), ("test", float)]
         return np.array(self._native.curve(), dtype=kinds)
 
-    def evaluate(self, graph: Any = None, *, split: Split | None = None, threads: int | None = None) -> dict[str, Any]:
+    def evaluate(
+        self,
+        graph: Any = None,
+        *,
+        split: Split | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
+    ) -> dict[str, Any]:
         """Measures again on the split of the training; held-out edges stay out of message passing.
 
         Parameters
@@ -209,6 +216,8 @@ class Model:
             By default the graph of the model.
         split : Split, optional
             That of the training, if it was one of your own and the graph is another object.
+        memory : str or int, optional
+            A limit such as ``"8GiB"``, or bytes. The metrics are the same, to the last bit, under any.
 
         Returns
         -------
@@ -217,7 +226,8 @@ class Model:
             the split of the training (``same_split``) and of what the model has not seen (``held_out``).
         """
         used = self._graph(graph)
-        text, notes = self._native.evaluate(used._native if split is None else split._native_for(used), _inputs.threads(threads))
+        native = used._native if split is None else split._native_for(used)
+        text, notes = self._native.evaluate(native, _inputs.memory(memory), _inputs.threads(threads))
         note(notes)
         found: dict[str, Any] = json.loads(text)
         return found
@@ -231,6 +241,7 @@ class Model:
         top: int = 10,
         existing: bool = False,
         graph: Any = None,
+        memory: int | str | None = None,
         threads: int | None = None,
     ) -> Any:
         """Answers of the model.
@@ -244,6 +255,10 @@ class Model:
         nodes : ids, optional
             The class of each of these nodes, by name; a list of classes each where nodes may have several. By default, for a
             model of classes, all nodes.
+        memory : str or int, optional
+            A limit such as ``"8GiB"``, or bytes. Models that propagate before they learn, such as ``smp-proximity`` and ``smp-linear``,
+            keep to it by panels of columns and files; others run in memory, and what would take more is refused. The answers are the
+            same, to the last bit, under any limit.
 
         Returns
         -------
@@ -252,12 +267,12 @@ class Model:
         if sum(given is not None for given in (node, pairs, nodes)) > 1:
             raise InputError("`node`, `pairs` and `nodes` are three questions; ask one")
         if node is not None:
-            return self._links(node, top, existing, self._graph(graph), threads)
+            return self._links(node, top, existing, self._graph(graph), memory, threads)
         if pairs is not None:
-            return self._scores(pairs, self._graph(graph), threads)
+            return self._scores(pairs, self._graph(graph), memory, threads)
         if self._native.answers_pairs and nodes is None:
             raise InputError(f"a model of {self.task} answers `node=` or `pairs=`")
-        probabilities = self.predict_proba(nodes=nodes, graph=graph, threads=threads)
+        probabilities = self.predict_proba(nodes=nodes, graph=graph, memory=memory, threads=threads)
         names = np.array(self.class_names, dtype=object)
         if self._native.is_multi_label:
             return [names[row >= 0.5].tolist() for row in probabilities]
@@ -270,6 +285,7 @@ class Model:
         pairs: Any = None,
         prior: float | None = None,
         graph: Any = None,
+        memory: int | str | None = None,
         threads: int | None = None,
     ) -> np.ndarray[Any, Any]:
         """The probability of every class, a row per node and a column per class of `class_names`; or that of links.
@@ -287,6 +303,8 @@ class Model:
             The probability of each pair, by a model of links.
         prior : float, optional
             The share of `pairs` that you expect to be links.
+        memory : str or int, optional
+            A limit, as for `predict`.
         """
         if pairs is None and prior is not None:
             raise InputError("`prior` is the share of links among `pairs`, which are missing")
@@ -295,17 +313,27 @@ class Model:
                 raise InputError("`nodes` and `pairs` are two questions; ask one")
             used = self._graph(graph)
             source, target = _ends(pairs)
-            found, notes = self._native.link_probabilities(used._native, source, target, prior, _inputs.threads(threads))
+            limits = _inputs.memory(memory), _inputs.threads(threads)
+            found, notes = self._native.link_probabilities(used._native, source, target, prior, *limits)
             note(notes)
             return found
         graph = self._graph(graph)
-        rows, notes = self._native.probabilities(graph._native, _inputs.threads(threads))
+        rows, notes = self._native.probabilities(graph._native, _inputs.memory(memory), _inputs.threads(threads))
         note(notes)
         return rows if nodes is None else rows[graph._native.find(_inputs.ids(nodes, "nodes"))]
 
-    def embed(self, graph: Any = None, *, threads: int | None = None) -> Embedding:
-        """A vector for every node, to search in or to feed on."""
-        embedding, notes = self._native.embed(self._graph(graph)._native, _inputs.threads(threads))
+    def embed(self, graph: Any = None, *, memory: int | str | None = None, threads: int | None = None) -> Embedding:
+        """A vector for every node, to search in or to feed on.
+
+        Parameters
+        ----------
+        graph : Graph, or anything that `Graph` takes, optional
+            By default the graph of the model.
+        memory : str or int, optional
+            A limit, as for `predict`. The vectors count; `embed_to` writes them without holding them.
+        """
+        used = self._graph(graph)._native
+        embedding, notes = self._native.embed(used, _inputs.memory(memory), _inputs.threads(threads))
         note(notes)
         return Embedding(embedding)
 
@@ -319,7 +347,7 @@ class Model:
     ) -> list[Path]:
         """Writes the vectors of `embed` row by row, without holding them, for graphs beyond memory.
 
-        Of models whose message passing is Ã^K E, such as ``smp-linear``.
+        Models that propagate before they learn, such as ``smp-proximity`` and ``smp-linear``, keep to a limit; others run in memory.
 
         Parameters
         ----------
@@ -349,10 +377,13 @@ class Model:
             raise InputError("on which graph? A model that was loaded needs `graph=`")
         return graph if isinstance(graph, Graph) else Graph(graph)
 
-    def _links(self, node: Any, top: int, existing: bool, graph: Graph, threads: int | None) -> Links:
+    def _links(
+        self, node: Any, top: int, existing: bool, graph: Graph, memory: int | str | None, threads: int | None
+    ) -> Links:
         several = _is_list(node)
         wanted, most = _inputs.ids(node if several else [node], "nodes"), _inputs.count(top, "top")
-        found = self._native.links(graph._native, wanted, most, existing, _inputs.threads(threads))
+        limits = _inputs.memory(memory), _inputs.threads(threads)
+        found = self._native.links(graph._native, wanted, most, existing, *limits)
         ids, scores, exists, counts, notes = found
         note(notes)
         if not several:
@@ -363,9 +394,12 @@ class Model:
             sources = np.repeat(wanted, counts)
         return Links(list(wanted) if isinstance(wanted, list) else wanted.tolist(), ids, scores, exists, sources)
 
-    def _scores(self, pairs: Any, graph: Graph, threads: int | None) -> np.ndarray[Any, Any]:
+    def _scores(
+        self, pairs: Any, graph: Graph, memory: int | str | None, threads: int | None
+    ) -> np.ndarray[Any, Any]:
         source, target = _ends(pairs)
-        scores, notes = self._native.scores(graph._native, source, target, _inputs.threads(threads))
+        limits = _inputs.memory(memory), _inputs.threads(threads)
+        scores, notes = self._native.scores(graph._native, source, target, *limits)
         note(notes)
         return scores
 

@@ -2,7 +2,7 @@
 
 use super::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use nigh::Ids;
-use nigh::trained::Embedding;
+use nigh::answer::Embedding;
 use std::any::Any;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null;

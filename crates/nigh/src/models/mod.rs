@@ -219,6 +219,15 @@ impl Model {
         num_pair_scalars(&self.architecture, &self.shape)
     }
 
+    /// Columns of everything that is in memory while `H` of this many nodes with such features is computed.
+    pub(crate) fn recorded_width(&self, features: &Features, num_nodes: usize) -> usize {
+        let recording = self.record(&View::empty(self.shape.num_features));
+        // Here features are dense.
+        let is_sparse = matches!(features, Features::Sparse(_)) && self.architecture.uses(Source::Features);
+        let left_out = if is_sparse { self.shape.num_features } else { 0 };
+        recording.held_width(num_nodes, self.gated_branches().is_some()).saturating_sub(left_out)
+    }
+
     /// Records the framework equation over one graph.
     pub fn record(&self, view: &View) -> Recording {
         let fits = view.features.cols() == self.shape.num_features

@@ -264,6 +264,16 @@ impl Recording {
         self.tape.can_restrict()
     }
 
+    /// Whether `H` of this many nodes is computed block by block.
+    fn represents_in_blocks(&self, num_nodes: usize) -> bool {
+        num_nodes > EVALUATED_AT_A_TIME && !self.trained_whole && self.can_restrict()
+    }
+
+    /// Columns of everything that is in memory while `H` of this many nodes is computed.
+    pub(super) fn held_width(&self, num_nodes: usize, is_gated: bool) -> usize {
+        self.tape.total_width(self.represents_in_blocks(num_nodes) && !is_gated) + self.output.width()
+    }
+
     /// Restricts the rows of `H` to these nodes, in this order; `None` for all nodes again.
     pub fn restrict(&mut self, model: &Model, nodes: Option<&[u32]>) {
         if nodes.is_some() || self.is_restricted {
@@ -284,8 +294,7 @@ impl Recording {
     /// As `evaluate`, of all nodes whatever the last step was restricted to. Block by block, if training never held all of
     /// them: of a million nodes with hardly an edge, few are in a step.
     pub fn evaluate_all(&mut self, model: &Model, draw: u64) {
-        let in_blocks = self.num_nodes > EVALUATED_AT_A_TIME && !self.trained_whole && self.can_restrict();
-        if !in_blocks || model.gated_branches().is_some() {
+        if !self.represents_in_blocks(self.num_nodes) || model.gated_branches().is_some() {
             self.restrict(model, None);
             self.evaluate(model, draw);
             return;

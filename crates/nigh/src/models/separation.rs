@@ -37,11 +37,6 @@ impl Separation {
 }
 
 impl Architecture {
-    /// Whether everything that touches edges comes before everything that is learnt, so that it can be computed by parts.
-    pub(crate) fn propagates_first(&self) -> bool {
-        self.separation().in_memory_reason().is_none()
-    }
-
     /// What its message passing gives before anything is learnt.
     pub(crate) fn separation(&self) -> Separation {
         let Architecture { branches, head, heuristic, pair_sources } = self;

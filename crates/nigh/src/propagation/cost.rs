@@ -313,20 +313,6 @@ impl Workload {
         })
     }
 
-    /// The bytes that the use of a model on all nodes at once takes.
-    pub fn inference_bytes(&self) -> usize {
-        total(&self.inference())
-    }
-
-    /// What the use of a model on all nodes at once takes.
-    pub(crate) fn inference(&self) -> Vec<PartSize> {
-        let kept = ["edges (CSR)", "operator, addresses", "signal", "features", "ids", "buffers"];
-        let mut parts = self.training(0);
-        parts.retain(|part| kept.contains(&part.part));
-        parts.push(PartSize { part: "representations", bytes: 8 * self.num_nodes * self.width });
-        parts
-    }
-
     /// What training in memory takes, of a model whose representations are those of all nodes at once.
     pub(crate) fn training(&self, num_pairs: usize) -> Vec<PartSize> {
         let rows = |columns: usize| 4 * self.num_nodes * columns;

@@ -25,6 +25,7 @@ mod ids;
 mod rows;
 mod training;
 
+use crate::answer::Trained;
 use crate::dataset::{EdgeColumns, WeightColumn};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, whole_vectors};
@@ -33,7 +34,6 @@ use crate::models::Model;
 use crate::propagation::{MatrixFile, PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::source::{Signal, SignalScale, Source};
-use crate::trained::Trained;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::Range;

@@ -1,11 +1,11 @@
 //! Rows of all columns, with the names of their nodes.
 
 use super::edges::Block;
+use crate::answer::{RowWriter, Trained};
 use crate::dataset::{GraphStore, Ids};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::threads;
-use crate::trained::{RowWriter, Trained};
 use nigh_formats::columnar::{ColumnValues, Columnar};
 use nigh_formats::npy::{self, NpyRows};
 use nigh_formats::records::is_parquet;

@@ -133,6 +133,7 @@ impl Gradients<'_> {
 #[derive(Debug)]
 struct Step {
     operation: Box<dyn Operation>,
+    width: usize,
     inputs: Vec<Place>,
     /// The gradient passes here on its way to a weight.
     differentiable: bool,
@@ -171,6 +172,7 @@ impl Tape {
             is_dynamic: operation.is_dynamic() || any(&|step| step.is_dynamic),
             inputs: inputs.iter().map(|input| input.place).collect(),
             operation: Box::new(operation),
+            width,
         };
         self.steps.push(step);
         self.values.push(Matrix::default());
@@ -222,6 +224,11 @@ impl Tape {
             .filter(constant)
             .map(|at| bytes(&self.values[at]) + self.whole[at].as_ref().map_or(0, bytes))
             .sum()
+    }
+
+    /// The columns of all values together, or only of those that stay from pass to pass.
+    pub fn total_width(&self, constants_only: bool) -> usize {
+        self.steps.iter().filter(|step| !(constants_only && step.is_dynamic)).map(|step| step.width).sum()
     }
 
     /// Whether a value stays the same from pass to pass.

@@ -2,7 +2,9 @@
 
 use super::Trained;
 use crate::error::{Error, Result};
+use crate::models::Architecture;
 use crate::ops::sigmoid::sigmoid;
+use crate::train::Resolved;
 
 /// How the scores of a model become probabilities.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,6 +14,23 @@ pub struct LinkProbabilities {
 }
 
 impl LinkProbabilities {
+    /// Of a model with these settings.
+    pub(super) fn new(config: &Resolved, architecture: &Architecture, prior: Option<f64>) -> Result<LinkProbabilities> {
+        if !config.task.is_about_pairs() {
+            return Err(Error::WrongTask { task: config.task.name(), wanted: "probabilities of links" });
+        }
+        if !architecture.gives_logits(config.decoder) {
+            return Err(Error::NoProbabilities { model: config.model.clone(), decoder: config.decoder.name() });
+        }
+        let of_training = training_prior(config);
+        let prior = prior.unwrap_or(of_training);
+        if !(prior > 0.0 && prior < 1.0) {
+            return Err(Error::setting("prior", prior, "expected a share of links between 0 and 1"));
+        }
+        let logit = |p: f64| (p / (1.0 - p)).ln();
+        Ok(LinkProbabilities { shift: logit(prior) - logit(of_training) })
+    }
+
     /// The probability of a pair with this score.
     pub fn of(self, score: f32) -> f32 {
         sigmoid((f64::from(score) + self.shift) as f32)
@@ -21,7 +40,7 @@ impl LinkProbabilities {
 impl Trained {
     /// The share of links among the pairs of the training, as its loss weighs them.
     pub fn training_prior(&self) -> f64 {
-        self.config.decoder.training_prior(self.config.negatives_per_positive)
+        training_prior(&self.config)
     }
 
     /// How the scores of pairs become probabilities of links. The sigmoid of a score is the probability of a link among pairs of which as
@@ -30,20 +49,12 @@ impl Trained {
     ///
     /// An error for models whose scores are not logits, such as heuristics and all models with the decoder `cosine`.
     pub fn link_probabilities(&self, prior: Option<f64>) -> Result<LinkProbabilities> {
-        let (config, architecture) = (&self.config, self.model.architecture());
-        if !config.task.is_about_pairs() {
-            return Err(Error::WrongTask { task: config.task.name(), wanted: "probabilities of links" });
-        }
-        if !architecture.gives_logits(config.decoder) {
-            return Err(Error::NoProbabilities { model: config.model.clone(), decoder: config.decoder.name() });
-        }
-        let prior = prior.unwrap_or(self.training_prior());
-        if !(prior > 0.0 && prior < 1.0) {
-            return Err(Error::setting("prior", prior, "expected a share of links between 0 and 1"));
-        }
-        let logit = |p: f64| (p / (1.0 - p)).ln();
-        Ok(LinkProbabilities { shift: logit(prior) - logit(self.training_prior()) })
+        LinkProbabilities::new(&self.config, self.model.architecture(), prior)
     }
+}
+
+fn training_prior(config: &Resolved) -> f64 {
+    config.decoder.training_prior(config.negatives_per_positive)
 }
 
 #[cfg(test)]
@@ -80,8 +91,9 @@ mod tests {
             let config = Config { negatives_per_positive: negatives_per_positive.into(), ..config(model, decoder, 3) };
             let trained = Training::new(&dataset, config).unwrap().run().unwrap();
             assert_eq!(trained.training_prior(), expected_prior);
-            let scores = trained.scores(&dataset, &pairs).unwrap();
-            let of = |prior| trained.probabilities(&dataset, &pairs, prior).unwrap();
+            let session = trained.session(&dataset).unwrap();
+            let scores = session.scores(&pairs).unwrap();
+            let of = |prior| session.probabilities(&pairs, prior).unwrap();
             let expected: Vec<f32> = scores.iter().map(|&score| sigmoid(score)).collect();
             assert_eq!((of(None), of(Some(expected_prior))), (expected.clone(), expected.clone()));
             let logit = |p: f64| (p / (1.0 - p)).ln();
@@ -106,8 +118,9 @@ mod tests {
             // Message passing sees no held-out edge.
             let sample = Sample { graph: test.view.graph().clone().into(), ..dataset.samples[0].clone() };
             let visible = Dataset { samples: vec![sample], ..dataset.clone() };
+            let session = trained.session(&visible).unwrap();
             let mean = |pairs: &[[u32; 2]], prior| {
-                let found = trained.probabilities(&visible, pairs, prior).unwrap();
+                let found = session.probabilities(pairs, prior).unwrap();
                 found.iter().map(|&p| f64::from(p)).sum::<f64>() / found.len() as f64
             };
             let (links, others) = (&test.question.positive, &test.question.negative);
@@ -131,13 +144,13 @@ mod tests {
             ("katz", Decoder::Graph),
         ] {
             let trained = Training::new(&dataset, config(model, Some(decoder), 1)).unwrap().run().unwrap();
-            let error = trained.probabilities(&dataset, &[[0, 1]], None).unwrap_err().to_string();
+            let error = trained.session(&dataset).unwrap().probabilities(&[[0, 1]], None).unwrap_err().to_string();
             let expected = format!("scores of {model} with the decoder {decoder} are not logits");
             assert!(error.starts_with(&expected), "{error}");
         }
         let dataset = Dataset::built_in("leaders").unwrap();
         let classes = Config { task: Task::NodeClassification, ..config("smp-linear", None, 1) };
         let trained = Training::new(&dataset, classes).unwrap().run().unwrap();
-        assert!(trained.probabilities(&dataset, &[[0, 1]], None).is_err());
+        assert!(trained.session(&dataset).unwrap().probabilities(&[[0, 1]], None).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Writing rows with the names of their nodes as they are computed.
 
-use super::streamed::check_finite;
+use super::check_finite;
 use crate::dataset::Ids;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -13,19 +13,26 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Writes rows with the names of their nodes as they come: `.npy` (ids beside it in `FILE.ids.txt`) or `.parquet`. The files appear when
+/// Writes rows with the names of their nodes as they come: `.npy` (ids next to it in `FILE.ids.txt`) or `.parquet`. The files appear when
 /// they are complete.
 pub struct RowWriter {
     path: PathBuf,
-    ids: Arc<Ids>,
+    names: RowNames,
     cols: usize,
     next: usize,
     out: RowFile,
 }
 
+/// What rows are called.
+struct RowNames {
+    /// The graph of each row, if there are several.
+    graphs: Option<Vec<String>>,
+    ids: Arc<Ids>,
+}
+
 enum RowFile {
     Npy(PartialFile),
-    /// Rows that wait for the rest of their group.
+    /// With rows of an unfinished group.
     Parquet(ParquetWriter<BufWriter<File>>, PartialFile, Vec<f32>),
 }
 
@@ -37,20 +44,26 @@ fn group_rows(cols: usize) -> usize {
 impl RowWriter {
     /// For a row of `cols` numbers per name.
     pub fn create(path: &Path, ids: Arc<Ids>, cols: usize) -> Result<RowWriter> {
+        RowWriter::of_graphs(path, None, ids, cols)
+    }
+
+    /// As `create`, with the graph of each row if there are several.
+    pub(super) fn of_graphs(path: &Path, graphs: Option<Vec<String>>, ids: Arc<Ids>, cols: usize) -> Result<RowWriter> {
         RowWriter::check_name(path)?;
+        let names = RowNames { graphs, ids };
         let mut file = PartialFile::create(path).map_err(Error::io(path))?;
         let out = match is_npy(path) {
             true => {
-                npy::write_header::<f32>(file.file(), &[ids.len(), cols]).map_err(Error::io(path))?;
+                npy::write_header::<f32>(file.file(), &[names.ids.len(), cols]).map_err(Error::io(path))?;
                 RowFile::Npy(file)
             }
             false => {
                 let buffered = BufWriter::new(file.file().try_clone().map_err(Error::io(path))?);
-                let writer = ParquetWriter::new(buffered, &columns(&ids, 0, 0, cols, &[]));
+                let writer = ParquetWriter::new(buffered, &names.columns(0, 0, cols, &[]));
                 RowFile::Parquet(writer.map_err(Error::io(path))?, file, Vec::new())
             }
         };
-        Ok(RowWriter { path: path.to_path_buf(), ids, cols, next: 0, out })
+        Ok(RowWriter { path: path.to_path_buf(), names, cols, next: 0, out })
     }
 
     /// Whether the format of a name can be written row by row.
@@ -58,7 +71,7 @@ impl RowWriter {
         if is_npy(path) || nigh_formats::records::is_parquet(path) {
             return Ok(());
         }
-        let problem = "what is written row by row must end in .npy or .parquet";
+        let problem = "a file written row by row must end in .npy or .parquet";
         Err(Error::setting("out", path.display(), problem))
     }
 
@@ -86,7 +99,7 @@ impl RowWriter {
         if rows == 0 || waiting.len() < values {
             return Ok(false);
         }
-        let mut columns = columns(&self.ids, self.next, rows, self.cols, &waiting[..values]);
+        let mut columns = self.names.columns(self.next, rows, self.cols, &waiting[..values]);
         writer.group(rows, &mut columns).map_err(Error::io(&self.path))?;
         drop(columns);
         waiting.drain(..values);
@@ -101,14 +114,17 @@ impl RowWriter {
             RowFile::Parquet(_, _, waiting) => waiting.len() / self.cols.max(1),
         };
         self.flush(left)?;
-        assert_eq!(self.next, self.ids.len(), "a row for each name");
-        let RowWriter { path, ids, out, .. } = self;
+        assert_eq!(self.next, self.names.ids.len(), "a row for each name");
+        let RowWriter { path, names: RowNames { graphs, ids }, out, .. } = self;
         match out {
             RowFile::Npy(file) => {
                 let beside = atomic::beside(&path, "ids.txt");
                 let mut names = PartialFile::create(&beside).map_err(Error::io(&beside))?;
                 let mut lines = BufWriter::with_capacity(1 << 20, names.file());
-                let written = ids.iter().try_for_each(|id| writeln!(lines, "{id}"));
+                let written = ids.iter().enumerate().try_for_each(|(row, id)| match &graphs {
+                    Some(graphs) => writeln!(lines, "{}\t{id}", graphs[row]),
+                    None => writeln!(lines, "{id}"),
+                });
                 written.and_then(|()| lines.flush()).map_err(Error::io(&beside))?;
                 drop(lines);
                 names.complete().map_err(Error::io(&beside))?;
@@ -129,22 +145,28 @@ fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "npy")
 }
 
-/// `id`, `h0`, `h1`, ... of some rows.
-fn columns<'a>(
-    ids: &'a Ids,
-    first: usize,
-    rows: usize,
-    cols: usize,
-    values: &'a [f32],
-) -> Vec<(String, OutputColumn<'a>)> {
-    let nodes = first..first + rows;
-    let id = match ids {
-        Ids::Names(names) => OutputColumn::Texts(Box::new(nodes.map(|node| names[node].into()))),
-        _ => OutputColumn::Integers(Box::new(nodes.map(|node| ids.integer(node).unwrap_or_default()))),
-    };
-    let number = |column: usize| {
-        let values = values.iter().skip(column).step_by(cols).copied();
-        (format!("h{column}"), OutputColumn::Numbers(Box::new(values)))
-    };
-    std::iter::once(("id".to_string(), id)).chain((0..cols).map(number)).collect()
+impl RowNames {
+    /// `id`, `h0`, `h1`, ... of some rows, behind `graph` if there are several.
+    fn columns<'a>(
+        &'a self,
+        first: usize,
+        rows: usize,
+        cols: usize,
+        values: &'a [f32],
+    ) -> Vec<(String, OutputColumn<'a>)> {
+        let (ids, nodes) = (self.ids.as_ref(), first..first + rows);
+        let graphs = self.graphs.as_ref().map(|graphs| {
+            let texts = graphs[nodes.clone()].iter().map(|graph| graph.as_str().into());
+            ("graph".to_string(), OutputColumn::Texts(Box::new(texts)))
+        });
+        let id = match ids {
+            Ids::Names(names) => OutputColumn::Texts(Box::new(nodes.map(|node| names[node].into()))),
+            _ => OutputColumn::Integers(Box::new(nodes.map(|node| ids.integer(node).unwrap_or_default()))),
+        };
+        let number = |column: usize| {
+            let values = values.iter().skip(column).step_by(cols).copied();
+            (format!("h{column}"), OutputColumn::Numbers(Box::new(values)))
+        };
+        graphs.into_iter().chain([("id".to_string(), id)]).chain((0..cols).map(number)).collect()
+    }
 }

@@ -1,11 +1,11 @@
 //! Representations with the names of their nodes, in the formats that others read.
 
+use super::RowWriter;
 use crate::dataset::Ids;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::tensors::{self, Tensors};
 use nigh_formats::atomic;
-use nigh_formats::npy;
 use nigh_formats::records::{RecordColumn, Records};
 use nigh_formats::text_table::Formulas;
 use serde_json::json;
@@ -38,32 +38,23 @@ impl Embedding {
         Embedding { graphs: Some(names), ids, matrix: Matrix::from_data(data.len() / cols.max(1), cols, data) }
     }
 
-    /// Writes `.npy` (ids beside it, one per line, in `FILE.ids.txt`), `.csv`, `.parquet`, `.safetensors`, or the text
+    /// Writes `.npy` (ids next to it, one per line, in `FILE.ids.txt`), `.csv`, `.parquet`, `.safetensors`, or the text
     /// of word2vec as `.vec` or `.txt`. Returns every file written. `formulas` says what becomes of ids in csv that a
     /// spreadsheet would execute.
     pub fn write(&self, path: &Path, formulas: Formulas) -> Result<Vec<PathBuf>> {
         Embedding::check_name(path)?;
-        let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
         let bytes = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("npy") => {
-                let ids: String = self.names("\t").map(|name| name + "\n").collect();
-                files.push((atomic::beside(path, "ids.txt"), ids.into_bytes()));
-                self.to_npy()
+            Some("npy" | "parquet") => {
+                let mut writer = RowWriter::of_graphs(path, self.graphs.clone(), self.ids.clone(), self.matrix.cols())?;
+                writer.rows(&self.matrix)?;
+                return writer.finish();
             }
             Some("csv") => self.to_records().with_formulas(formulas).to_csv().into_bytes(),
-            Some("parquet") => self.to_records().to_parquet(),
             Some("vec" | "txt") => self.to_word2vec(path)?.into_bytes(),
             _ => self.to_safetensors(),
         };
-        files.insert(0, (path.to_path_buf(), bytes));
-        for (at, (path, bytes)) in files.iter().enumerate() {
-            if let Err(error) = atomic::write(path, bytes) {
-                // Vectors without their ids are of no use to anyone.
-                files[..at].iter().for_each(|(path, _)| drop(std::fs::remove_file(path)));
-                return Err(Error::io(path)(error));
-            }
-        }
-        Ok(files.into_iter().map(|file| file.0).collect())
+        atomic::write(path, &bytes).map_err(Error::io(path))?;
+        Ok(vec![path.to_path_buf()])
     }
 
     /// Whether `write` knows the format of a name.
@@ -74,23 +65,8 @@ impl Embedding {
         }
     }
 
-    /// What rows are called, the graph in front if there are several.
-    fn names<'a>(&'a self, between: &'a str) -> impl Iterator<Item = String> + 'a {
-        self.ids.iter().enumerate().map(move |(row, id)| match &self.graphs {
-            Some(graphs) => format!("{}{between}{id}", graphs[row]),
-            None => id.into_owned(),
-        })
-    }
-
-    fn to_npy(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let written = npy::write(&mut bytes, &self.matrix.shape(), self.matrix.data().iter().copied());
-        written.expect("memory can be written");
-        bytes
-    }
-
     /// Columns `id`, `h0`, `h1`, ..., behind `graph` if there are several.
-    pub fn to_records(&self) -> Records {
+    fn to_records(&self) -> Records {
         let graphs =
             self.graphs.clone().map(|graphs| Records::default().with("graph", RecordColumn::from_texts(graphs)));
         let column = |column: usize| (0..self.matrix.rows()).map(|row| self.matrix.row(row)[column]).collect();
@@ -103,7 +79,11 @@ impl Embedding {
     fn to_word2vec(&self, path: &Path) -> Result<String> {
         let [rows, cols] = self.matrix.shape();
         let mut text = format!("{rows} {cols}\n");
-        for (row, name) in self.names("/").enumerate() {
+        for (row, id) in self.ids.iter().enumerate() {
+            let name = match &self.graphs {
+                Some(graphs) => format!("{}/{id}", graphs[row]),
+                None => id.into_owned(),
+            };
             if name.is_empty() || name.contains(char::is_whitespace) {
                 let problem = format!("a blank in `{name}` would end it in the text of word2vec; .csv can hold it");
                 return Err(Error::file(path, problem));

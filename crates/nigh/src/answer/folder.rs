@@ -254,7 +254,7 @@ impl Trained {
             }
             weight.value = value.clone();
         }
-        Ok(Trained { config, summary, ids: ids.into(), millis_per_epoch: None, model })
+        Ok(Trained { config, summary, ids: ids.into(), millis_per_epoch: None, model: model.into() })
     }
 
     /// Where the checkpoint of a training for `folder` is kept until the folder is complete.
