@@ -253,7 +253,7 @@ impl Trained {
         let mut notes = Vec::new();
         let (memory, remedy) = match self.model.shape().refresh {
             _ if architecture.uses(Source::OneHot) => {
-                ("knows nodes by their ids", "smp-linear and refresh = resampled")
+                ("knows nodes by their ids", "a model without node ids and refresh = resampled")
             }
             Refresh::Fixed if architecture.uses(Source::Signal) => ("has a fixed signal", "refresh = resampled"),
             _ => ("", ""),
@@ -417,7 +417,7 @@ impl Trained {
 
     /// As `embed`, with notes for the user.
     pub fn embed_with_notes(&self, dataset: &Dataset) -> Result<(Embedding, Vec<String>)> {
-        if self.model.architecture().heuristic.is_some() {
+        if !self.model.architecture().has_representations() {
             return Err(Error::NoRepresentations { model: self.config.model.clone() });
         }
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
