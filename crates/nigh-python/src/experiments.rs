@@ -5,12 +5,12 @@ use crate::graph::Graph;
 use crate::memory::limit;
 use crate::settings::config;
 use crate::work;
-use nigh::Dataset;
 use nigh::certify::Certification;
 use nigh::dataset::fetch::{Fetch, Fetched};
 use nigh::dataset::{BUILT_IN, Folders, InputFiles, NamedDataset, REGISTRY};
-use nigh::models::catalog::{self, Hyperparameters};
+use nigh::models::catalog::{Ability, CatalogModel, MODELS};
 use nigh::train::Setting;
+use nigh::{Dataset, Task};
 use nigh_paper::report::json::tables_json;
 use nigh_paper::{ComparedTable, Comparison, Experiment, Reproduction, Store};
 use pyo3::prelude::*;
@@ -91,11 +91,17 @@ fn tables(word: &str, epochs: Option<usize>, repeats: Option<usize>) -> nigh::Re
     Experiment::tables(word)?.into_iter().map(|table| table.with(epochs, repeats)).collect()
 }
 
-/// The catalog of models: name, whether it answers pairs and classes, and what it is.
+/// The catalog of models: name, whether it answers classes as well as pairs, the tasks for which it trains within a memory limit, out of
+/// core and on Ray, and what it is.
 #[pyfunction]
-pub fn models() -> Vec<(&'static str, bool, &'static str)> {
-    let classifies = |model: &catalog::CatalogModel| model.architecture(&Hyperparameters::default()).can_classify();
-    catalog::MODELS.iter().map(|model| (model.name, classifies(model), model.about)).collect()
+pub fn models() -> Vec<(&'static str, bool, Vec<Vec<&'static str>>, &'static str)> {
+    let tasks = |model: &CatalogModel, ability: Ability| {
+        Task::ALL.iter().filter(|task| model.can(**task, ability)).map(|task| task.name()).collect()
+    };
+    let abilities = |model: &CatalogModel| Ability::ALL.iter().map(|ability| tasks(model, *ability)).collect();
+    let row =
+        |model: &CatalogModel| (model.name, model.answers(Task::NodeClassification), abilities(model), model.about);
+    MODELS.iter().map(row).collect()
 }
 
 /// Every setting: its name, its group, its default, and what it does.

@@ -5,7 +5,7 @@ use crate::memory::limit;
 use crate::settings::{config, table};
 use crate::work;
 use nigh::formats::digest;
-use nigh::shards::{GraphCounts, HopSettings, MatrixSettings, Task};
+use nigh::shards::{GraphCounts, HopSettings, MatrixSettings, ShardTask};
 use nigh::{Memory, Signal};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -20,7 +20,7 @@ pub fn run_task(
     outputs: Vec<PathBuf>,
     threads: Option<usize>,
 ) -> PyResult<String> {
-    let task: Task = serde_json::from_str(task).map_err(|error| input_error(py, format!("{task}: {error}")))?;
+    let task: ShardTask = serde_json::from_str(task).map_err(|error| input_error(py, format!("{task}: {error}")))?;
     let facts = work::run_silently(py, threads, move || task.run(&inputs, &outputs))?;
     Ok(facts.to_string())
 }

@@ -29,6 +29,16 @@ impl Task {
 }
 
 named! {
+    /// Which split of the data.
+    pub enum SplitChoice, "split" {
+        /// The one that comes with the data, if there is one and no counts per class are set.
+        Given = "given",
+        /// A random one for every seed.
+        Random = "random",
+    }
+}
+
+named! {
     /// Which training pairs message passing does not see.
     pub enum Masking, "kind of masking" {
         /// Those of each fold, the same folds in every epoch.

@@ -129,7 +129,7 @@ pub enum Error {
         "{dataset}: the scores of {classes} classes for {nodes} nodes take {} of memory or more, and there are {}; is the \
          label a number or an id? Fewer classes{} take less",
         byte_size(*needed), byte_size(*available),
-        plain.map(|plain| format!(", or smp-linear, which takes {},", byte_size(plain))).unwrap_or_default()
+        plain.map(|(model, bytes)| format!(", or {model}, which takes {},", byte_size(bytes))).unwrap_or_default()
     )]
     TooManyClasses {
         /// The dataset.
@@ -143,7 +143,7 @@ pub enum Error {
         /// Bytes that are left.
         available: u64,
         /// Bytes that a plain model needs, if that would fit.
-        plain: Option<u64>,
+        plain: Option<(&'static str, u64)>,
     },
     /// Sets of labels for a model that tells one class per node.
     #[error("{dataset}: nodes have several labels each, and the model was trained for one label per node")]
@@ -295,7 +295,7 @@ pub enum Error {
     #[error("these arrays are not a sparse matrix")]
     NotSparse,
     /// An architecture without an output per class.
-    #[error("this model does not classify nodes; take smp-linear")]
+    #[error("this model has no output per class")]
     CannotClassify,
     /// A download that failed.
     #[error("{address}: {problem}; {remedy}")]

@@ -88,6 +88,7 @@ fn entry(model: &CatalogModel) -> serde_json::Value {
         "tasks": tasks.collect::<BTreeMap<_, _>>(),
         "branches": branches,
         "head": architecture.head.name(),
+        "in_memory": model.in_memory_reason(),
         "dropout": model.dropout(),
     })
 }
@@ -115,6 +116,45 @@ fn page(model: &str) -> &'static str {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    /// The table of what works, in Markdown.
+    fn table() -> String {
+        let cell = |model: &CatalogModel, task: Task| {
+            let abilities = Ability::ALL.iter().filter(|ability| model.can(task, **ability));
+            let abilities: Vec<&str> = abilities.map(|ability| ability.name()).collect();
+            match model.answers(task) {
+                false => "-".to_string(),
+                true if abilities.is_empty() => "in memory".to_string(),
+                true => abilities.join(", "),
+            }
+        };
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let heading = ["model"].into_iter().chain(Task::ALL.iter().map(|task| task.name())).chain(["why in memory"]);
+        let heading: Vec<String> = heading.map(String::from).collect();
+        let rule = "|---".repeat(heading.len());
+        let rows = MODELS.iter().map(|model| {
+            let cells = Task::ALL.iter().map(|task| cell(model, *task));
+            let why = model.in_memory_reason().unwrap_or_default().to_string();
+            line([model.name.to_string()].into_iter().chain(cells).chain([why]).collect())
+        });
+        format!("{}{rule}|\n{}", line(heading), rows.collect::<String>())
+    }
+
+    #[test]
+    fn the_page_on_models_has_the_table_of_what_works() {
+        const START: &str = "<!-- Written by `NIGH_BLESS=1 cargo test -p nigh-cli models` -->\n";
+        const END: &str = "<!-- End of what is written -->";
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models/README.md");
+        let page = std::fs::read_to_string(&path).unwrap();
+        let (before, rest) = page.split_once(START).expect("the start of the table");
+        let (_, after) = rest.split_once(END).expect("the end of the table");
+        let text = format!("{before}{START}\n{}\n{END}{after}", table());
+        if std::env::var_os("NIGH_BLESS").is_some_and(|bless| bless == "1") {
+            std::fs::write(&path, &text).unwrap();
+            return;
+        }
+        assert!(page == text, "{} does not match; NIGH_BLESS=1 writes it:\n{}", path.display(), table());
+    }
 
     #[test]
     fn every_model_has_a_page_and_every_page_a_model() {

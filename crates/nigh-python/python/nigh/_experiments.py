@@ -174,12 +174,19 @@ def _figure(figure: dict[str, Any]) -> dict[str, Any]:
 
 
 def models() -> Table:
-    """The catalog of models: what each is, and whether it answers pairs and classes."""
+    """The catalog of models: what each is, whether it answers pairs and classes, and the tasks for which it trains within a
+    memory limit, out of core (edges on disk) and on Ray; all others run in memory."""
+    abilities = ("memory_limit", "out_of_core", "ray")
     rows = [
-        {"model": name, "answers": "pairs, classes" if classes else "pairs", "about": about}
-        for name, classes, about in _nigh.models()
+        {
+            "model": name,
+            "answers": "pairs, classes" if classes else "pairs",
+            **{ability: ", ".join(tasks) for ability, tasks in zip(abilities, trained)},
+            "about": about,
+        }
+        for name, classes, trained, about in _nigh.models()
     ]
-    return Table(rows, {}, ("model", "answers", "about"))
+    return Table(rows, {}, ("model", "answers", *abilities, "about"))
 
 
 def settings() -> Table:

@@ -178,7 +178,7 @@ impl Session {
     /// The same, with this many bytes of the limit left to the answers.
     fn vectors_with(&self, answers: usize, take: &mut dyn FnMut(&Matrix) -> Result<()>) -> Result<()> {
         let model = &self.model;
-        if model.architecture().heuristic.is_some() {
+        if !model.architecture().has_representations() {
             return Err(Error::NoRepresentations { model: self.config.model.clone() });
         }
         match &self.rows {

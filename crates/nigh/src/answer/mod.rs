@@ -125,7 +125,7 @@ impl Trained {
         let mut notes = Vec::new();
         let (memory, remedy) = match self.model.shape().refresh {
             _ if architecture.uses(Source::OneHot) => {
-                ("knows nodes by their ids", "smp-linear and refresh = resampled")
+                ("knows nodes by their ids", "a model without node ids and refresh = resampled")
             }
             Refresh::Fixed if architecture.uses(Source::Signal) => ("has a fixed signal", "refresh = resampled"),
             _ => ("", ""),

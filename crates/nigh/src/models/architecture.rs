@@ -34,6 +34,14 @@ pub struct Architecture {
     pub pair_sources: Vec<PairSource>,
 }
 
+/// Matrices of `N × C` numbers in training: scores and their gradient. Measured with 1,000 classes:
+/// 2.1 for sgc, 7.2 for gcn.
+const PLAIN: u64 = 2;
+
+/// As above under a gated head, whose branches all have scores, and one of which knows the labels around a node at several
+/// distances. Measured: 51.
+const GATED: u64 = 48;
+
 impl Architecture {
     /// Whether the output can be as wide as there are classes, and carries over to nodes without a label.
     pub fn can_classify(&self) -> bool {
@@ -73,6 +81,16 @@ impl Architecture {
     /// Whether scores of pairs under a decoder are logits: learnt by binary cross-entropy, and of any size.
     pub fn gives_logits(&self, decoder: Decoder) -> bool {
         self.heuristic.is_none() && decoder.is_unbounded() && self.learns(false, decoder)
+    }
+
+    /// Matrices of `N × C` numbers that training holds at once, at least.
+    pub(crate) fn class_matrices(&self) -> u64 {
+        if self.head == Head::Gated { GATED } else { PLAIN }
+    }
+
+    /// Whether it represents nodes, and does not only score pairs.
+    pub(crate) fn has_representations(&self) -> bool {
+        self.heuristic.is_none()
     }
 
     /// How pairs are scored where the user leaves it open.

@@ -186,6 +186,11 @@ impl CatalogModel {
         task.is_about_pairs() || self.architecture(&Hyperparameters::default()).can_classify()
     }
 
+    /// Why its trainings run in memory, whatever the settings; `None` if it propagates before it learns.
+    pub fn in_memory_reason(&self) -> Option<&'static str> {
+        self.architecture(&Hyperparameters::default()).separation().in_memory_reason()
+    }
+
     /// Where it can be trained on a task, as far as the model decides: [`Training::in_memory_reason`](crate::Training::in_memory_reason)
     /// also looks at the settings and the data.
     pub fn can(&self, task: Task, ability: Ability) -> bool {

@@ -1,5 +1,6 @@
 //! From representations to answers: a score per pair, or a class per node.
 
+use super::catalog::NodeTable;
 use super::proximity::pair_head::PairHead;
 use super::{Answer, Heuristic, Model, View};
 use crate::linalg::{Matrix, rows_of};
@@ -40,12 +41,24 @@ impl Decoder {
         }
     }
 
+    /// Masked positive pairs of one graph in an epoch, at most.
+    pub(crate) fn most_masked_pairs(self, node_table: NodeTable) -> usize {
+        match (self, node_table) {
+            (Decoder::Proximity, NodeTable::None) => PAIRS_FOR_A_HEAD,
+            // What belongs to a node is learnt from its own pairs.
+            _ => usize::MAX,
+        }
+    }
+
     /// The share of links among the pairs of the training, as the loss weighs them. A learnt decoder gives both kinds half of the loss,
     /// others the same to every pair.
     pub(crate) fn training_prior(self, negatives_per_positive: usize) -> f64 {
         if self.learns() { 0.5 } else { 1.0 / (1.0 + negatives_per_positive as f64) }
     }
 }
+
+/// Pairs from which a head over a few dozen numbers is learnt: more of them change nothing.
+pub(crate) const PAIRS_FOR_A_HEAD: usize = 300_000;
 
 /// How a model scores pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]

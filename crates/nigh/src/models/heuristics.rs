@@ -54,6 +54,35 @@ const BETA: f32 = 0.005;
 const SOURCES_AT_A_TIME: usize = 16;
 
 impl Heuristic {
+    /// Heuristics that links are compared with, the cheapest first.
+    pub(crate) const BASELINES: [Heuristic; 4] =
+        [Heuristic::PreferentialAttachment, Heuristic::CommonNeighbors, Heuristic::ResourceAllocation, Heuristic::Katz];
+
+    /// Operations over so many pairs, of which some are listed, with so many different first nodes; counted before any is done.
+    pub(crate) fn cost(
+        self,
+        graph: &Graph,
+        listed: [&[[u32; 2]]; 2],
+        num_scored: u64,
+        num_sources: impl FnOnce() -> usize,
+    ) -> f64 {
+        match self {
+            Heuristic::PreferentialAttachment => num_scored as f64,
+            Heuristic::Katz => Heuristic::LONGEST_WALK as f64 * num_sources() as f64 * 2.0 * graph.num_edges() as f64,
+            Heuristic::CommonNeighbors | Heuristic::AdamicAdar | Heuristic::ResourceAllocation => {
+                let steps = |&[a, b]: &[u32; 2]| {
+                    let [a, b] = [a, b].map(|node| graph.degree(node as usize) as f64);
+                    a.min(b) * (1.0 + a.max(b).max(1.0).log2())
+                };
+                let num_listed = listed.iter().map(|pairs| pairs.len()).sum::<usize>() as f64;
+                let listed = listed.into_iter().flat_map(|pairs| pairs.iter().map(steps));
+                let mean_degree = 2.0 * graph.num_edges() as f64 / graph.num_nodes().max(1) as f64;
+                let others = num_scored as f64 - num_listed;
+                listed.sum::<f64>() + others * mean_degree * (1.0 + mean_degree.max(1.0).log2())
+            }
+        }
+    }
+
     /// The longest walk of `katz`, so that the sum is finite on every graph.
     pub(crate) const LONGEST_WALK: usize = 5;
 

@@ -42,7 +42,7 @@ use std::path::PathBuf;
 /// What a worker does, from files to files. Read from JSON.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
-pub struct Task(Step);
+pub struct ShardTask(Step);
 
 /// What a task does: from which files, in the order that is stated here, to which.
 #[derive(Debug, Clone, Deserialize)]
@@ -340,7 +340,7 @@ impl GraphCounts {
 /// Python, Ray, and rows on their way.
 const BUFFERS: usize = 256 << 20;
 
-impl Task {
+impl ShardTask {
     /// Does it, on the threads of the caller. Returns what the next stage has to know, as a JSON object. A file that can't be used by
     /// anyone, because an entry overflowed half precision, is not written.
     pub fn run(&self, inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<Value> {

@@ -11,7 +11,7 @@ mod ranking;
 mod reconstruction;
 mod sampled;
 
-pub use crate::choices::{Masking, Task};
+pub use crate::choices::{Masking, SplitChoice, Task};
 pub use link_prediction::TestEdges;
 #[cfg(test)]
 pub(crate) use link_prediction::{GraphParts, hold_out};
@@ -29,7 +29,6 @@ use crate::error::{Error, Result, SplitProblem};
 use crate::graph::Graph;
 use crate::label_sets::LabelSets;
 use crate::models::View;
-use crate::names::named;
 use crate::propagation::Execution;
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::threads;
@@ -269,16 +268,6 @@ pub struct ListedSplit {
     pub fixed: FixedSplit,
     /// As [`Split::digest`].
     pub digest: String,
-}
-
-named! {
-    /// Which split of the data.
-    pub enum SplitChoice, "split" {
-        /// The one that comes with the data, if there is one and no counts per class are set.
-        Given = "given",
-        /// A random one for every seed.
-        Random = "random",
-    }
 }
 
 /// How data are split.

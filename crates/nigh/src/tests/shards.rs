@@ -4,7 +4,7 @@ use nigh::dataset::generate::{PowerLaw, power_law};
 use nigh::dataset::{GraphStore, InputFiles};
 use nigh::formats::sections::{SectionWriter, Sections};
 use nigh::propagation::{PanelPlan, PanelSource, Propagation};
-use nigh::shards::{GraphCounts, HopSettings, Task};
+use nigh::shards::{GraphCounts, HopSettings, ShardTask};
 use nigh::{Config, Dataset, Memory, Operator, Purpose, Seeds, Signal, SignalScale, Storage, Training};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ const WIDTHS: [usize; 2] = [16, 4];
 
 /// Does a task that has to succeed.
 fn run(task: Value, inputs: &[PathBuf], outputs: &[PathBuf]) -> Value {
-    serde_json::from_value::<Task>(task).unwrap().run(inputs, outputs).unwrap()
+    serde_json::from_value::<ShardTask>(task).unwrap().run(inputs, outputs).unwrap()
 }
 
 /// Why a task does not succeed.
 fn problem(task: Value, inputs: &[PathBuf], outputs: &[PathBuf]) -> String {
-    serde_json::from_value::<Task>(task).unwrap().run(inputs, outputs).unwrap_err().to_string()
+    serde_json::from_value::<ShardTask>(task).unwrap().run(inputs, outputs).unwrap_err().to_string()
 }
 
 /// Lines of edges, with self loops, repetitions in both directions and holes in the ids.
@@ -313,11 +313,11 @@ fn features_are_propagated_in_the_order_of_nodes() {
     let header: String = (0..600).map(|word| format!(",w{word}")).collect();
     let listed: String = names.iter().map(words).collect();
     std::fs::write(path("features.csv"), format!("id{header}\n{listed}")).unwrap();
-    let wide: Task = serde_json::from_value(task(linear)).unwrap();
+    let wide: ShardTask = serde_json::from_value(task(linear)).unwrap();
     let problem = wide.run(&inputs, &outputs).unwrap_err().to_string();
     assert!(problem.contains("600 features: so many, of which most are zero"), "{problem}");
     let narrow = json!({ "do": "propagate-slice", "source": json!({ "matrix": "features", "dim": 3 }), "hops": hops, "columns": [0, 1] });
-    let narrow: Task = serde_json::from_value(narrow).unwrap();
+    let narrow: ShardTask = serde_json::from_value(narrow).unwrap();
     let problem = narrow.run(&[path("all.nigh"), path("features")], &[path("unused")]).unwrap_err().to_string();
     assert!(problem.contains("has 2 columns; expected 3"), "{problem}");
 }
@@ -568,7 +568,7 @@ fn names_are_those_of_the_rows_and_of_the_model() {
     let renamed = |line: &String| line.replace("n30,", "n30-,").replace(",n30\n", ",n30-\n");
     let other = blocks(&path("other"), &lines.iter().map(renamed).collect::<Vec<_>>(), false);
     let unknown = |(block, rows): (&PathBuf, &[usize; 2])| {
-        let task: Task = serde_json::from_value(json!({ "do": "match-model", "rows": rows })).unwrap();
+        let task: ShardTask = serde_json::from_value(json!({ "do": "match-model", "rows": rows })).unwrap();
         task.run(&[path("model"), block.clone()], &[]).err().map(|error| error.to_string())
     };
     assert_eq!(built.files.iter().zip(&built.rows).find_map(unknown), None);

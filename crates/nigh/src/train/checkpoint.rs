@@ -52,8 +52,9 @@ struct Current {
     steps: u64,
     best: Option<Evaluation>,
     /// What the best epoch was chosen by.
-    best_worth: Option<f64>,
-    /// The epoch since which nothing was worth more.
+    #[serde(rename = "best_worth")]
+    best_selection_score: Option<f64>,
+    /// The epoch since which no selection score was higher.
     best_since: Option<usize>,
     curve: Vec<Evaluation>,
 }
@@ -135,7 +136,7 @@ impl CheckpointWriter<'_> {
                 epoch: current.epoch,
                 steps: current.adam.steps,
                 best: best.map(|best| Evaluation { epoch: best.epoch, loss: 0.0, valid: best.valid, test: best.test }),
-                best_worth: best.map(|best| best.worth),
+                best_selection_score: best.map(|best| best.selection_score),
                 best_since: best.map(|best| best.since),
                 curve: current.curve.to_vec(),
             }
@@ -187,8 +188,9 @@ impl CheckpointWriter<'_> {
         let Some(current) = header.current else { return Ok(None) };
         let best = match current.best {
             Some(Evaluation { epoch, valid, test, .. }) => {
-                let (worth, since) = (current.best_worth.unwrap_or(valid), current.best_since.unwrap_or(epoch));
-                Some(Best { epoch, valid, test, worth, since, weights: checked("best")?, reported: None })
+                let (selection_score, since) =
+                    (current.best_selection_score.unwrap_or(valid), current.best_since.unwrap_or(epoch));
+                Some(Best { epoch, valid, test, selection_score, since, weights: checked("best")?, reported: None })
             }
             None => None,
         };
@@ -220,8 +222,15 @@ mod tests {
         let model = Model::build(architecture, config.shape(dimensions), Seeds::new(1)).unwrap();
         let values: Vec<Matrix> = model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
         let adam = Adam { steps: 70, ..Adam::new(&model.weights) };
-        let best =
-            Best { epoch: 9, valid: 0.8, test: 0.7, worth: 0.3, since: 4, weights: values.clone(), reported: None };
+        let best = Best {
+            epoch: 9,
+            valid: 0.8,
+            test: 0.7,
+            selection_score: 0.3,
+            since: 4,
+            weights: values.clone(),
+            reported: None,
+        };
         let curve = [Evaluation { epoch: 9, loss: 0.5, valid: 0.8, test: 0.7 }];
         let now = Snapshot { epoch: 10, weights: &model.weights, adam: &adam, best: Some(&best), curve: &curve };
         let folder = tempfile::tempdir().unwrap();
@@ -232,7 +241,7 @@ mod tests {
         assert_eq!((read.epoch, read.adam.steps, &read.curve[..]), (10, 70, &curve[..]));
         assert_eq!((read.weights, read.adam.first), (values.clone(), adam.first));
         let found = read.best.unwrap();
-        assert_eq!((found.epoch, found.valid, found.test, found.worth, found.since), (9, 0.8, 0.7, 0.3, 4));
+        assert_eq!((found.epoch, found.valid, found.test, found.selection_score, found.since), (9, 0.8, 0.7, 0.3, 4));
         assert_eq!(found.weights, values);
         let other = writer(&checkpoint, "theirs").load(&model, &mut EndedRepeats::default());
         assert!(other.err().unwrap().to_string().contains("other settings or data"));

@@ -3,16 +3,9 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::models::{Architecture, Head};
+use crate::models::Architecture;
+use crate::models::catalog::{CatalogModel, Hyperparameters};
 use crate::task::Task;
-
-/// Matrices of `N × C` numbers that training holds at once, at least: scores and their gradient. Measured with 1,000 classes:
-/// 2.1 for sgc, 7.2 for gcn.
-const PLAIN: u64 = 2;
-
-/// As above under a gated head, whose branches all have scores, and one of which knows the labels around a node at several
-/// distances. Measured: 51.
-const GATED: u64 = 48;
 
 /// Refuses a dataset for which the scores of this many classes take more memory than is left.
 pub(crate) fn check(dataset: &Dataset, classes: usize, task: Task, architecture: &Architecture) -> Result<()> {
@@ -25,18 +18,20 @@ pub(crate) fn check(dataset: &Dataset, classes: usize, task: Task, architecture:
 fn check_against(available: u64, dataset: &Dataset, classes: usize, architecture: &Architecture) -> Result<()> {
     let nodes = dataset.samples.iter().map(|sample| sample.graph.num_nodes()).max().unwrap_or(0);
     let bytes = |matrices: u64| (4 * matrices).saturating_mul(nodes as u64).saturating_mul(classes as u64);
-    let needed = bytes(if architecture.head == Head::Gated { GATED } else { PLAIN });
+    let needed = bytes(architecture.class_matrices());
     if needed <= available {
         return Ok(());
     }
-    let plain = (architecture.head == Head::Gated).then(|| bytes(PLAIN)).filter(|plain| *plain <= available);
+    let main = CatalogModel::main();
+    let least = bytes(main.architecture(&Hyperparameters::default()).class_matrices());
+    let plain = (least < needed && least <= available).then_some((main.name, least));
     Err(Error::TooManyClasses { dataset: dataset.name.clone(), nodes, classes, needed, available, plain })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::catalog::{self, Hyperparameters};
+    use crate::models::catalog;
 
     #[test]
     fn more_classes_than_memory_allows_are_refused_with_the_figures() {

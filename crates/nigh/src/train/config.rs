@@ -1,4 +1,4 @@
-//! Every setting, with its default and range. What `auto` means for a model is in `preset.rs`: the paper's appendix for its models.
+//! Every setting, with its default and range. What `auto` means for a model is in the family of the model: the paper's appendix for its models.
 
 use super::setting::{self, Setting, SettingGroup, settings};
 use crate::choices::{Optimizer, Schedule};

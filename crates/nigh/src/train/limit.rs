@@ -2,11 +2,11 @@
 
 use super::Resolved;
 use super::pair_table::PairTable;
-use super::resolve::PAIRS_FOR_A_HEAD;
 use crate::dataset::{Dataset, FixedSplit, Sample};
 use crate::display::byte_size;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::models::decoder::PAIRS_FOR_A_HEAD;
 use crate::models::{Architecture, Separation, runs_in_memory, why_in_memory};
 use crate::propagation::Execution;
 use crate::propagation::Proximities;

@@ -8,6 +8,7 @@ pub(crate) mod class_memory;
 mod config;
 mod effect;
 pub(crate) mod limit;
+mod measured_errors;
 pub(crate) mod model_memory;
 mod node_objective;
 mod objective;
@@ -36,19 +37,17 @@ pub use setting::{Setting, SettingGroup};
 pub use crate::choices::{Optimizer, Schedule};
 pub use crate::statistics::mean_and_std;
 
-use crate::certify;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::graph::Operator;
 use crate::linalg::Matrix;
-use crate::linalg::half::{Storage, StorageError};
+use crate::linalg::half::StorageError;
 use crate::metric::{ClassMetric, Metric, Metrics, PairMetric, SetMetric};
-use crate::models::{Architecture, Dimensions, Model, PairSource};
-use crate::propagation::walks::max_row_norm;
-use crate::propagation::{Execution, Proximities};
-use crate::seeds::{Purpose, Seeds};
+use crate::models::{Architecture, Dimensions, Model};
+use crate::propagation::Execution;
+use crate::seeds::Seeds;
 use crate::task::{ConnectedPairs, EvaluationPairs, LabelledNodes, LabelledSets, Masking, Part, Parts, Split, Task};
 use checkpoint::CheckpointWriter;
+use measured_errors::{proximity_error, storage_error};
 use node_objective::NodeObjective;
 use objective::Objective;
 use pair_objective::PairObjective;
@@ -468,37 +467,6 @@ impl Job<'_> {
         };
         Ok(PreparedSplit { digest, split, baselines, connected })
     }
-}
-
-/// Columns of `E` on which the error of half precision is measured.
-const MEASURED_COLUMNS: usize = 16;
-
-/// The error of `Ã^K E` in half precision, if that is how it is computed: the worst over the graphs of the data, with all
-/// edges, on the first columns of `E`.
-fn storage_error(job: &Job<'_>) -> Option<StorageError> {
-    let (dataset, config) = (job.dataset?, job.config);
-    // Graphs whose rows are gathered may be beyond memory.
-    if matches!(job.splits, Splits::Sampled) {
-        return None;
-    }
-    let storage = job.architecture.hop_storage().filter(|storage| *storage != Storage::Single)?;
-    let factor = config.signal_scale.factor(config.signal_dim);
-    let errors = dataset.samples.iter().zip(0..).map(|(sample, graph)| {
-        let nodes: Vec<u32> = (0..sample.graph.num_nodes() as u32).collect();
-        let stream = Seeds::new(config.seed).stream(Purpose::Signal, &[graph]);
-        let e = config.signal.matrix(stream, &nodes, 0..config.signal_dim.min(MEASURED_COLUMNS), factor);
-        Operator::symmetric(sample.graph.clone()).storage_error(&e, config.hops, storage)
-    });
-    errors.reduce(StorageError::max)
-}
-
-/// The error that Theorem 2 promises with this probability, at the worst of the graphs.
-fn proximity_error(job: &Job<'_>) -> Option<f64> {
-    const DELTA: f64 = 0.05;
-    let is_estimated = job.config.proximities == Proximities::Estimated;
-    let estimates = is_estimated && job.architecture.pair_sources.contains(&PairSource::Walks);
-    let norms = job.dataset?.samples.iter().map(|sample| max_row_norm(&sample.graph));
-    estimates.then(|| certify::certified_error(norms.fold(0.0, f64::max), job.config.signal_dim, DELTA))?
 }
 
 /// Repeats that have ended.

@@ -196,7 +196,7 @@ impl<Q: ClassQuestion> Objective for NodeObjective<Q> {
     }
 
     /// A few hundred nodes take the same accuracy in many epochs, and the highest by chance; how likely their classes are says more.
-    fn worth(&self, valid: f64) -> f64 {
+    fn selection_score(&self, valid: f64) -> f64 {
         valid + self.likelihood.unwrap_or(0.0)
     }
 
@@ -306,8 +306,8 @@ mod tests {
     #[test]
     fn of_epochs_of_one_accuracy_that_of_likelier_labels_is_worth_more() {
         let judged = |likelihood| NodeObjective::<LabelledNodes> { likelihood, ..NodeObjective::for_evaluation() };
-        assert!(judged(Some(-0.6)).worth(0.8) > judged(Some(-0.7)).worth(0.8));
-        assert_eq!(judged(None).worth(0.8), 0.8, "only a gated model has a likelihood to go by");
+        assert!(judged(Some(-0.6)).selection_score(0.8) > judged(Some(-0.7)).selection_score(0.8));
+        assert_eq!(judged(None).selection_score(0.8), 0.8, "only a gated model has a likelihood to go by");
     }
 
     #[test]

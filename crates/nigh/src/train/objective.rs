@@ -94,7 +94,7 @@ pub(super) trait Objective: Sized {
     }
 
     /// What an epoch is chosen by, the larger the better, given its metric on validation.
-    fn worth(&self, valid: f64) -> f64 {
+    fn selection_score(&self, valid: f64) -> f64 {
         valid
     }
 

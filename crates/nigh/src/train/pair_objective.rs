@@ -274,7 +274,7 @@ impl Objective for PairObjective {
     }
 
     fn mask(parts: &[Part<TrainingPairs>], fit: &FitSettings, seeds: Seeds, epoch: usize) -> Masked<TrainingPairs> {
-        mask(parts, fit.masking, fit.asked_pairs, seeds, epoch as u64)
+        mask(parts, fit.masking, fit.masked_pairs, seeds, epoch as u64)
     }
 
     fn finish(model: &mut Model, parts: &PairParts, draw: u64) -> Result<CosinesOfVectors> {

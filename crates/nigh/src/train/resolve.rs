@@ -5,7 +5,7 @@ use crate::choices::{Optimizer, Schedule};
 use crate::dataset::{Dataset, FixedSplit, PaperDefaults};
 use crate::error::{Error, Result};
 use crate::metric::{ClassMetric, Metric, PairMetric, SetMetric};
-use crate::models::catalog::{self, CatalogModel, Hyperparameters, NodeTable};
+use crate::models::catalog::{self, CatalogModel, Hyperparameters};
 use crate::models::preset::Preset;
 use crate::models::{Answer, Architecture, Decoder, Dimensions, PairSource, Scoring, Shape};
 use crate::names::Auto;
@@ -346,9 +346,6 @@ struct Judging {
 /// Negatives per positive of HeaRT.
 const HEART_NEGATIVES: f32 = 500.0;
 
-/// Pairs from which a head over a few dozen numbers is learnt: more of them change nothing.
-pub(super) const PAIRS_FOR_A_HEAD: usize = 300_000;
-
 /// How weights are fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitSettings {
@@ -381,7 +378,7 @@ pub struct FitSettings {
     /// Negative pairs per positive pair.
     pub negatives_per_positive: usize,
     /// Masked positive pairs of one graph in an epoch, at most.
-    pub asked_pairs: usize,
+    pub masked_pairs: usize,
 }
 
 impl FitSettings {
@@ -466,11 +463,7 @@ impl Resolved {
             patience: self.patience,
             masking: self.mask_training_pairs,
             negatives_per_positive: self.negatives_per_positive,
-            asked_pairs: match (self.decoder, self.node_table) {
-                (Decoder::Proximity, NodeTable::None) => PAIRS_FOR_A_HEAD,
-                // What belongs to a node is learnt from its own pairs.
-                _ => usize::MAX,
-            },
+            masked_pairs: self.decoder.most_masked_pairs(self.node_table),
         }
     }
 

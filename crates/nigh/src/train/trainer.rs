@@ -90,8 +90,8 @@ pub(super) struct Best {
     pub valid: f64,
     pub test: f64,
     /// What it was chosen by.
-    pub worth: f64,
-    /// The epoch since which nothing was worth more than this. Equally good epochs after it are taken, but do not prolong a training.
+    pub selection_score: f64,
+    /// The epoch since which no selection score was higher. Equally good epochs after it are taken, but do not prolong a training.
     pub since: usize,
     pub weights: Vec<Matrix>,
     /// The reported metrics on the test part, if they are known already.
@@ -237,7 +237,7 @@ impl<O: Objective> Trainer<O> {
         loss
     }
 
-    /// The metric on validation and test; keeps the weights if no epoch was worth more.
+    /// The metric on validation and test; keeps the weights unless an epoch had a higher selection score.
     fn evaluate(&mut self, loss: f64, observer: &mut dyn Observer) -> Result<Evaluation> {
         let (chosen, mut asked) = ([self.metric], vec![self.metric]);
         // A single evaluation is that of the best epoch, and scoring the same pairs again would take as long.
@@ -252,11 +252,15 @@ impl<O: Objective> Trainer<O> {
         self.curve.push(evaluation);
         // Of equally good epochs the latest counts: with a handful of validation nodes the first perfect epoch comes long
         // before training ends.
-        let worth = self.objective.worth(valid);
-        if self.best.as_ref().is_none_or(|best| worth >= best.worth) {
+        let selection_score = self.objective.selection_score(valid);
+        if self.best.as_ref().is_none_or(|best| selection_score >= best.selection_score) {
             let weights = self.model.weights.entries().iter().map(|weight| weight.value.clone()).collect();
-            let since = self.best.as_ref().filter(|best| worth == best.worth).map_or(self.epoch, |best| best.since);
-            self.best = Some(Best { epoch: self.epoch, valid, test, worth, since, weights, reported });
+            let since = self
+                .best
+                .as_ref()
+                .filter(|best| selection_score == best.selection_score)
+                .map_or(self.epoch, |best| best.since);
+            self.best = Some(Best { epoch: self.epoch, valid, test, selection_score, since, weights, reported });
         }
         Ok(evaluation)
     }

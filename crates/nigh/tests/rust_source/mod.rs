@@ -1,4 +1,4 @@
-//! Rust files as the tests of the layers and of the public items read them.
+//! Rust files as the tests of the layers, of the public items and of the names of models read them.
 #![allow(dead_code, reason = "neither test uses all of it")]
 
 use std::fs;
@@ -38,8 +38,38 @@ pub fn module_of(folder: &Path, file: &Path) -> Vec<String> {
 
 /// A text without comments and with nothing between quotation marks; lines stay where they are.
 pub fn code_of(text: &str) -> String {
+    code_and_literals(text, "").0
+}
+
+/// Around the number of a literal that stands in its place.
+const MARK: &str = "\u{1}";
+
+/// What is between quotation marks outside tests, and on which line, counted from one.
+pub fn literals_of(text: &str) -> Vec<(usize, String)> {
+    let (code, literals) = code_and_literals(text, MARK);
+    let kept = without_tests(&code);
+    let mut line = 1;
+    let mut found = Vec::new();
+    for (at, part) in kept.split(MARK).enumerate() {
+        match at % 2 {
+            1 => found.push((line, literals[part.parse::<usize>().unwrap()].clone())),
+            _ => line += part.matches('\n').count(),
+        }
+    }
+    found
+}
+
+/// Code in which the number of each literal stands between marks, unless the mark is empty; and all literals.
+fn code_and_literals(text: &str, mark: &str) -> (String, Vec<String>) {
     let chars: Vec<char> = text.chars().collect();
     let (mut code, mut at) = (String::new(), 0);
+    let mut literals: Vec<String> = Vec::new();
+    let mut keep = |code: &mut String, from: usize, to: usize| {
+        if !mark.is_empty() {
+            *code += &format!("{mark}{}{mark}", literals.len());
+        }
+        literals.push(chars[from..to].iter().collect());
+    };
     let skip = |code: &mut String, from: usize, to: usize| {
         code.extend(chars[from..to].iter().filter(|&&c| c == '\n'));
         to
@@ -65,13 +95,17 @@ pub fn code_of(text: &str) -> String {
                 at += 1;
                 continue;
             }
-            at = skip(&mut code, at, find(at + 2 + marks, &end));
+            let to = find(at + 2 + marks, &end);
+            keep(&mut code, at, to);
+            at = skip(&mut code, at, to);
         } else if rest[0] == '"' {
             let mut end = 1;
             while rest.get(end).is_some_and(|&c| c != '"') {
                 end += if rest[end] == '\\' { 2 } else { 1 };
             }
-            at = skip(&mut code, at, (at + end + 1).min(chars.len()));
+            let to = (at + end + 1).min(chars.len());
+            keep(&mut code, at, to);
+            at = skip(&mut code, at, to);
         } else if rest[0] == '\'' && (rest.get(1) == Some(&'\\') || rest.get(2) == Some(&'\'')) {
             // A character, not a lifetime.
             let end = (2..rest.len()).find(|&end| rest[end] == '\'' && (end > 2 || rest[1] != '\\'));
@@ -81,7 +115,7 @@ pub fn code_of(text: &str) -> String {
             at += 1;
         }
     }
-    code
+    (code, literals)
 }
 
 /// Without the items under `#[cfg(test)]` or `#[cfg(all(test, ...))]`; lines stay where they are.
