@@ -109,6 +109,12 @@ impl View {
         View::new(graph, Features::Dense(Matrix::zeros(0, num_features).into())).expect("no rows for no nodes")
     }
 
+    /// No nodes, under an operator that is not the identity, so that every step of message passing is recorded.
+    pub(super) fn of_steps(num_features: usize) -> View {
+        let view = View::empty(num_features);
+        View { operator: Operator::walk(view.operator.graph().clone()), ..view }
+    }
+
     /// The reconstruction of the visible edges.
     pub(super) fn ridge(&self) -> &Ridge {
         self.ridge.get_or_init(|| Ridge::new(self.operator.graph().clone()))
