@@ -36,33 +36,32 @@ SETTINGS = [
     ("large", "propagate", "", None),
     ("large", "propagate", "", "400MiB"),
     ("large", "propagate", "--signal-dim 64 --hop-storage float16", "500MiB"),
-    ("medium", "train", PROXIMITY, None),
-    ("medium", "train", PROXIMITY, "1GiB"),
-    ("medium", "train", f"{PROXIMITY} {FEATURES}", None),
-    ("medium", "train", f"{PROXIMITY} {FEATURES}", "2500MiB"),
-    ("small", "train", PROXIMITY, None),
-    ("small", "train", f"{PROXIMITY} {FEATURES}", None),
     ("large", "train", SAMPLED, None),
     ("large", "train", SAMPLED, "900MiB"),
     ("large", "train", f"{SAMPLED} {FEATURES}", None),
+    ("large", "embed", SAMPLED, "500MiB"),
+    ("large", "predict", SAMPLED, "500MiB"),
+    ("medium", "train", PROXIMITY, None),
+    ("medium", "train", PROXIMITY, "1GiB"),
+    ("medium", "evaluate", PROXIMITY, None),
+    ("medium", "evaluate", PROXIMITY, "600MiB"),
+    ("medium", "embed", PROXIMITY, "1GiB"),
+    ("medium", "predict", PROXIMITY, None),
     ("medium", "train", LINEAR, None),
+    ("medium", "embed", LINEAR, None),
+    ("medium", "train", f"{LINEAR} {CLASSES}", None),
+    ("medium", "train", f"--model gcn {SHORT} {FEATURES} {CLASSES}", None),
+    ("small", "train", PROXIMITY, None),
     ("small", "train", f"{LINEAR} {FEATURES}", None),
     ("small", "train", f"--model gcn {SHORT}", None),
     ("small", "train", f"--model gcn {SHORT} {FEATURES}", None),
-    ("medium", "train", f"--model gcn {SHORT} {FEATURES} {CLASSES}", None),
-    ("small", "train", f"--model smp-gated {SHORT} {FEATURES} {CLASSES}", None),
-    ("medium", "train", f"--model smp-linear {SHORT} {CLASSES}", None),
-    ("medium", "evaluate", PROXIMITY, None),
-    ("medium", "evaluate", PROXIMITY, "600MiB"),
-    ("medium", "embed", PROXIMITY, None),
-    ("medium", "embed", PROXIMITY, "1GiB"),
-    ("medium", "predict", PROXIMITY, None),
-    ("medium", "predict", f"{PROXIMITY} {FEATURES}", "2500MiB"),
-    ("large", "embed", SAMPLED, "500MiB"),
-    ("large", "predict", SAMPLED, "500MiB"),
-    ("medium", "embed", LINEAR, None),
     ("small", "embed", f"--model gcn {SHORT} {FEATURES}", None),
+    ("small", "train", f"{PROXIMITY} {FEATURES}", None),
+    ("small", "train", f"--model smp-gated {SHORT} {FEATURES} {CLASSES}", None),
     ("small", "predict", f"--model smp-gated {SHORT} {FEATURES} {CLASSES}", None),
+    ("medium", "train", f"{PROXIMITY} {FEATURES}", None),
+    ("medium", "train", f"{PROXIMITY} {FEATURES}", "4GiB"),
+    ("medium", "predict", f"{PROXIMITY} {FEATURES}", "2500MiB"),
 ]
 
 
@@ -124,24 +123,41 @@ def estimate(files, command, settings, limit):
     return {"propagate": found["propagation"], **found["runs"]}[command]
 
 
+def train(folder, files, settings, limit):
+    """The folder of a trained model and the peak of its training. One without a limit serves every command."""
+    key = " ".join([str(files["graph.nigh"]), *settings])
+    if limit or key not in TRAINED:
+        model = folder / f"model-{len(TRAINED)}{'-limited' if limit else ''}"
+        for old in [*model.glob("*"), *folder.glob(f"{model.name}.checkpoint")]:
+            old.unlink()
+        if model.exists():
+            model.rmdir()
+        limits = ["--memory", limit] if limit else []
+        peak = run(NIGH, "train", files["graph.nigh"], *settings, *limits, "--out", model, "-q")[1]
+        if limit:
+            return model, peak
+        TRAINED[key] = model, peak
+    return TRAINED[key]
+
+
+# Models by their settings.
+TRAINED = {}
+
+
 def measured(folder, files, command, settings, limit):
     """The peak of a run."""
-    graph, model, out = files["graph.nigh"], folder / "model", folder / "out.npy"
-    for old in (*folder.glob("model*/*"), *folder.glob("out*"), *folder.glob("*.checkpoint")):
-        old.unlink()
-    if model.exists():
-        model.rmdir()
-    limit = ["--memory", limit] if limit else []
+    graph, out = files["graph.nigh"], folder / "out"
+    limits = ["--memory", limit] if limit else []
     if command == "propagate":
-        return run(NIGH, "propagate", graph, *settings, *limit, "--out", out, "-q")[1]
-    training = run(NIGH, "train", graph, *settings, *(limit if command == "train" else []), "--out", model, "-q")
+        return run(NIGH, "propagate", graph, *settings, *limits, "--out", f"{out}.npy", "-q")[1]
     if command == "train":
-        return training[1]
+        return train(folder, files, settings, limit)[1]
+    model, _ = train(folder, files, settings, None)
     data = [part for flag in ("--features", "--labels") if flag in settings for part in (flag, settings[settings.index(flag) + 1])]
-    more = {"embed": ["--out", out], "evaluate": [], "predict": ["--out", folder / "out.csv"]}[command]
+    more = {"embed": ["--out", f"{out}.npy"], "evaluate": [], "predict": ["--out", f"{out}.csv"]}[command]
     if command == "predict" and "--labels" not in settings:
         more += ["--pairs", files["pairs.csv"]]
-    return run(NIGH, command, model, graph, *data, *more, *limit, "-q")[1]
+    return run(NIGH, command, model, graph, *data, *more, *limits, "-q")[1]
 
 
 def main():

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::memory::Memory;
 use crate::models::proximity::vectors::most_vectors_width;
 use crate::models::{Architecture, Separation, Shape, why_in_memory};
-use crate::propagation::{CostEstimate, MODEL_BUFFERS, PartSize, Workload};
+use crate::propagation::{BUFFERS, CostEstimate, PartSize, Workload};
 use crate::source::Source;
 use crate::train::Resolved;
 use crate::train::limit::GraphSize;
@@ -43,20 +43,17 @@ impl Answering<'_> {
             Separation::Rows { hops, storage } => Some(Workload { hops, storage, ..workload }),
             Separation::Pairs | Separation::InMemory(_) => None,
         };
-        let gathered = match &of_rows {
-            Some(workload) => {
-                let width = architecture.footprint(&self.shape)?.output;
-                let columns = 2 * (workload.signal_dim + workload.feature_columns) + 3 * width;
-                24 * num_pairs + 4 * workload.distinct_ends(num_pairs) * columns
-            }
-            None => 0,
-        };
-        let used = reserved + gathered;
-        let left = memory.map(|memory| Memory::new(memory.bytes().saturating_sub(used)));
+        let left = memory.map(|memory| Memory::new(memory.bytes().saturating_sub(reserved)));
+        let footprint = architecture.footprint(&self.shape)?;
         let estimate = match of_rows {
-            Some(workload) => workload.propagation(left),
+            Some(workload) => {
+                let (ends, columns) =
+                    (workload.distinct_ends(num_pairs), workload.signal_dim + workload.feature_columns);
+                // Rows of the ends as they are gathered, and again with all that is computed from them.
+                let of_rows = |columns: usize| 24 * num_pairs + 4 * ends * columns;
+                workload.propagation_of(left, of_rows(columns), of_rows(2 * columns + 3 * footprint.output))
+            }
             None => {
-                let footprint = architecture.footprint(&self.shape)?;
                 let pairs = self.config.answered_pairs(&self.size, architecture, footprint, num_pairs);
                 workload.pair_training(&pairs, left)
             }
@@ -67,21 +64,24 @@ impl Answering<'_> {
             (true, _) => "fewer pairs at a time take less",
         };
         let estimate = estimate.map_err(|least| {
-            let least = Memory::new(least.bytes() + used);
+            let least = Memory::new(least.bytes() + reserved);
             memory.unwrap_or(least).too_little(least, remedy)
         })?;
-        Ok(estimate.with("answers", used))
+        Ok(estimate.with("answers", reserved))
     }
 
-    /// The same for the vectors of all nodes. They leave row by row within a limit, and are in memory together without one.
+    /// The same for the vectors of all nodes. They leave row by row within a limit, and are in memory together without one: for a model
+    /// that compares pairs with all blocks, of which it may need only some.
     pub fn vectors(&self, memory: Option<Memory>) -> Result<CostEstimate> {
-        let width = self.architecture.footprint(&self.shape)?.output;
         let held = match (memory, self.architecture.separation()) {
-            (Some(_), _) => 0,
-            (None, Separation::Pairs) => most_vectors_width(self.size.features.count(), width),
-            (None, _) => width,
+            (None, Separation::Pairs) => {
+                let width = self.architecture.footprint(&self.shape)?.output;
+                4 * self.size.workload.num_nodes * most_vectors_width(self.size.features.count(), width)
+            }
+            // What the steps computed is gone by then.
+            _ => 0,
         };
-        self.estimate(0, 4 * self.size.workload.num_nodes * held, memory)
+        self.estimate(0, held, memory)
     }
 
     fn workload(&self) -> Workload {
@@ -93,7 +93,7 @@ impl Answering<'_> {
             None if config.task.uses_features() => size.features.cols(),
             None => 1,
         };
-        Workload { signal_dim: self.shape.signal_dim, feature_columns, buffers: MODEL_BUFFERS, ..size.workload }
+        Workload { signal_dim: self.shape.signal_dim, feature_columns, ..size.workload }
     }
 
     /// With the representations of all nodes at once.
@@ -113,7 +113,7 @@ impl Answering<'_> {
             ("weights", 4 * footprint.numbers),
             ("ids", workload.id_bytes),
             ("answers", reserved + 24 * num_pairs),
-            ("buffers", workload.buffers),
+            ("buffers", BUFFERS),
         ];
         let parts = parts.into_iter().filter(|(_, bytes)| *bytes > 0);
         let estimate =

@@ -267,7 +267,7 @@ impl Architecture {
         // Its branches are learnt in recordings of their own: two passes agree, whose scores are compared.
         let learnt = |of: Footprint| of.kept + of.values + of.gradients;
         let gradients = learnt(agreement) + 2 * agreement.output + learnt(classes);
-        Ok(Footprint { gradients, ..recorded })
+        Ok(Footprint { gradients, in_blocks: false, ..recorded })
     }
 }
 

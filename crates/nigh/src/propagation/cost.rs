@@ -44,8 +44,6 @@ pub struct Workload {
     pub hops: usize,
     /// How rows are stored between hops.
     pub storage: Storage,
-    /// Bytes of the program itself, and of rows on their way into a file.
-    pub buffers: usize,
 }
 
 /// What decides how much training on sampled pairs takes, beside the graph.
@@ -111,13 +109,9 @@ pub struct CostEstimate {
 }
 
 const PANELS: &str = "panels of Ã^K E";
-/// The program and its threads, and blocks of rows on their way into a file. Measured beyond what is counted: 14 MiB before anything
-/// is propagated, 18 to 30 MiB for .npy, 20 to 57 MiB for .parquet.
-pub(crate) const PROPAGATION_BUFFERS: usize = 64 << 20;
-/// The same with a model that is applied to the rows. Measured: 50 to 78 MiB.
-pub(crate) const MODEL_BUFFERS: usize = 96 << 20;
-/// The same with a model that learns from the rows.
-const LEARNING_BUFFERS: usize = 64 << 20;
+/// The program and its threads, and blocks of rows on their way into a file or through a model. Measured beyond what is counted: 14 MiB
+/// before anything is propagated, 18 to 30 MiB for .npy, 20 to 57 MiB for .parquet, 3 to 75 MiB where weights are learnt or applied.
+pub(crate) const BUFFERS: usize = 64 << 20;
 /// Edges of a graph file that are in memory at a time: two stretches of rows, and blocks that were looked up.
 const STREAMED: usize = 24 << 20;
 /// From here on a column costs little more in a narrower panel.
@@ -146,7 +140,6 @@ impl Workload {
             width: 0,
             hops: 0,
             storage: Storage::Single,
-            buffers: PROPAGATION_BUFFERS,
         }
     }
 
@@ -173,6 +166,20 @@ impl Workload {
     /// How `Ã^K E` is computed within this memory, or the least that would be enough.
     pub fn propagation(&self, memory: Option<Memory>) -> std::result::Result<CostEstimate, Memory> {
         self.first_within(memory, |way, width| self.estimate(way, width))
+    }
+
+    /// The same, with `gathered` bytes of rows while panels are in memory, and `answered` bytes after them.
+    pub(crate) fn propagation_of(
+        &self,
+        memory: Option<Memory>,
+        gathered: usize,
+        answered: usize,
+    ) -> std::result::Result<CostEstimate, Memory> {
+        self.first_within(memory, |way, width| {
+            let estimate = self.estimate(way, width);
+            let answers = gathered.max(answered.saturating_sub(estimate.panel_bytes()));
+            estimate.with("answers", answers)
+        })
     }
 
     /// The best way that fits.
@@ -226,7 +233,7 @@ impl Workload {
             part(PANELS, self.panel_bytes(panel_width)),
             part("features", self.feature_bytes),
             part("ids", self.id_bytes),
-            part("buffers", self.buffers),
+            part("buffers", BUFFERS),
         ];
         memory.retain(|part| part.bytes > 0);
         let waiting = if panel_width < self.signal_dim { self.signal_dim } else { 0 };
@@ -293,8 +300,7 @@ impl Workload {
             part("representations", 4 * ends(evaluated) * self.width),
         ];
         let most = [drawing, gathering, learning].into_iter().max_by_key(|parts| total(parts)).expect("three");
-        let kept =
-            [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", LEARNING_BUFFERS)];
+        let kept = [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", BUFFERS)];
         let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();
         memory.retain(|part| part.bytes > 0);
         let mut disk = vec![

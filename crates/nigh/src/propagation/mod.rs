@@ -16,10 +16,8 @@ mod source;
 mod spill;
 pub(crate) mod walks;
 
+pub(crate) use cost::{BUFFERS, Footprint, PairWorkload, PartSize, SampledWorkload, WholeWorkload, measure_hop, total};
 pub use cost::{CostEstimate, ExecutionMode, Workload};
-pub(crate) use cost::{
-    Footprint, MODEL_BUFFERS, PairWorkload, PartSize, SampledWorkload, WholeWorkload, measure_hop, total,
-};
 pub(crate) use execution::Execution;
 pub(crate) use gathered::GatheredRows;
 pub use matrix_file::MatrixFile;

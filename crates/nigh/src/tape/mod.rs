@@ -237,7 +237,7 @@ impl Tape {
 
     /// Columns of all that is held for every row.
     pub(crate) fn footprint(&self) -> Footprint {
-        let mut found = Footprint::default();
+        let mut found = Footprint { in_blocks: self.can_restrict(), ..Footprint::default() };
         for (at, step) in self.steps.iter().enumerate() {
             let mut readers = self.steps.iter().filter(|other| other.inputs.contains(&Place::Step(at))).peekable();
             let is_inner = !step.is_dynamic && readers.peek().is_some() && readers.all(|reader| !reader.is_dynamic);

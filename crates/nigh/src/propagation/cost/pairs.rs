@@ -1,6 +1,7 @@
 //! What it takes to compare many pairs over one graph, and how that is done within a limit.
 
-use super::{CostEstimate, ExecutionMode, Footprint, LEARNING_BUFFERS, PANELS, PartSize, Workload, part, total};
+use super::whole::BLOCK_OF_NODES;
+use super::{BUFFERS, CostEstimate, ExecutionMode, Footprint, PANELS, PartSize, Workload, part, total};
 use crate::memory::Memory;
 use crate::propagation::products::{GROUP, PANEL};
 
@@ -37,8 +38,6 @@ pub(crate) struct PairWorkload {
 
 /// Nodes whose vectors are held at a time.
 const VECTORS: usize = 1 << 16;
-/// Nodes that are represented at a time.
-const BLOCK_OF_NODES: usize = 1 << 16;
 
 impl Workload {
     /// How a training on compared pairs is done within this memory, or the least that would be enough.
@@ -121,13 +120,12 @@ impl Workload {
         // Blocks of columns as they are gathered, at length one, and side by side.
         let vectors = fixed(vec![
             part(PANELS, 8 * n * width),
-            part("vectors", 4 * 960 * ends(evaluated).min(VECTORS)),
+            part("vectors", if folds > 0 { 4 * 960 * ends(evaluated).min(VECTORS) } else { 0 }),
             rows(if has_features { kept + output } else { 0 }),
         ]);
         let stages = [drawing, of_fold, starting, of_evaluation, vectors];
         let most = stages.into_iter().max_by_key(|parts| total(parts)).expect("five stages");
-        let kept =
-            [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", LEARNING_BUFFERS)];
+        let kept = [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", BUFFERS)];
         let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();
         memory.retain(|part| part.bytes > 0);
         let disk = if way == ExecutionMode::OutOfCore && pairs.holds_out { views * csr } else { 0 };

@@ -1,6 +1,6 @@
 //! What it takes to represent all nodes of a graph at once, in the steps that a model records.
 
-use super::{LEARNING_BUFFERS, MODEL_BUFFERS, PartSize, Workload, part, total};
+use super::{BUFFERS, PartSize, Workload, part, total};
 
 /// Columns that a recorded model holds for every node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Footprint {
     pub output: usize,
     /// Of features, where a step reads them as they are.
     pub features: usize,
+    /// Whether `H` is computed block by block where nothing is learnt: message passing precedes all that is.
+    pub in_blocks: bool,
     /// For every pair that a learnt decoder scores: of values, and of gradients.
     pub head: [usize; 2],
     /// Numbers in the weights.
@@ -73,8 +75,7 @@ impl Workload {
             part("weights", 4 * COPIES * footprint.numbers),
         ];
         let most = [dividing, learning].into_iter().max_by_key(|parts| total(parts)).expect("two stages");
-        let buffers = if run.trains { LEARNING_BUFFERS } else { MODEL_BUFFERS };
-        let held = [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", buffers)];
+        let held = [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", BUFFERS)];
         let mut parts: Vec<PartSize> = most.into_iter().chain(held).collect();
         parts.retain(|part| part.bytes > 0);
         parts
@@ -90,10 +91,16 @@ impl Workload {
 
     /// Values of all steps of a trained model.
     pub(crate) fn represented(&self, footprint: &Footprint, is_sparse: bool) -> usize {
-        let Footprint { inner, kept, values, .. } = footprint.without_features(is_sparse);
-        4 * self.num_nodes * (kept + values.max(inner))
+        let Footprint { inner, kept, values, output, in_blocks, .. } = footprint.without_features(is_sparse);
+        match in_blocks && self.num_nodes > BLOCK_OF_NODES {
+            true => 4 * self.num_nodes * (kept + inner.max(output)) + 4 * BLOCK_OF_NODES * (kept + values),
+            false => 4 * self.num_nodes * (kept + inner.max(values)),
+        }
     }
 }
+
+/// Nodes that are represented at a time.
+pub(super) const BLOCK_OF_NODES: usize = 1 << 16;
 
 /// Pairs that a decoder scores at a time outside of training.
 const SCORED_TOGETHER: usize = 1 << 16;
