@@ -284,8 +284,10 @@ fn what_a_run_takes_is_told_before_it_is_started() {
     assert!(found["propagation"]["memory_bytes"].as_f64().unwrap() <= 8.0 * 1073741824.0);
     assert_eq!(found["propagation"]["disk_bytes"], 6_400_000_000u64);
     assert!(found["propagation"]["seconds"].as_f64().unwrap() > 1.0);
-    assert_eq!((&found["model"], &found["runs"]["train"]["fits"]), (&"smp-proximity".into(), &false.into()));
-    assert!(found["runs"]["train"]["problem"].as_str().unwrap().contains("this run takes"));
+    assert_eq!((&found["model"], &found["runs"]["train"]["fits"]), (&"smp-proximity".into(), &true.into()));
+    assert!(found["runs"]["train"]["memory_bytes"].as_f64().unwrap() <= 8.0 * 1073741824.0);
+    let refused = folder.nigh(&format!("{large} --memory 8GiB --model gcn --json")).json()["runs"]["train"].clone();
+    assert!(refused["fits"] == false && refused["problem"].as_str().unwrap().contains("gcn runs in memory"));
     let gcn = folder.nigh("estimate --nodes 1000000 --edges 6000000 --model gcn --json").json();
     let bytes = ["train", "evaluate", "embed", "predict"].map(|run| gcn["runs"][run]["memory_bytes"].as_u64().unwrap());
     assert!(bytes[1..].iter().all(|&used| used > 100 << 20 && used < bytes[0]), "{bytes:?}");
