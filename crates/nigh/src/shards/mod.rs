@@ -22,7 +22,9 @@ mod edges;
 mod features;
 mod hops;
 mod ids;
+mod levels;
 mod rows;
+mod runs;
 mod training;
 
 use crate::answer::Trained;
@@ -176,6 +178,53 @@ enum Step {
         slices: usize,
         /// How many of `Ã^K F` come behind them.
         features: usize,
+    },
+    /// From the graph file, and perhaps the features of the user, to what a repeat of a training asks for, and to as many graph files as it
+    /// passes messages over. Returns the requests.
+    RequestTraining {
+        /// The settings of the training, as in a TOML file.
+        settings: toml::Table,
+        /// Counted from 0.
+        repeat: usize,
+        /// Whether there are features of the user.
+        features: bool,
+    },
+    /// From a file of requests and the graph file of one of them to its rows in these columns.
+    LevelSlice {
+        /// The number of the request.
+        request: usize,
+        /// The columns.
+        columns: [usize; 2],
+    },
+    /// From a file of requests and the graph file of one of them to the scales of all nodes.
+    LevelScales {
+        /// The number of the request.
+        request: usize,
+    },
+    /// From a file of requests, a block, the scales of all nodes, and all rows of the hop before in order, to the rows of the block after
+    /// the next hop; without rows of a hop before, to those before the first.
+    LevelRows {
+        /// The number of the request.
+        request: usize,
+        /// The columns.
+        columns: [usize; 2],
+    },
+    /// From a file of requests, and all rows of each hop of one of them in order, to the rows that it asks for.
+    GatherLevels {
+        /// The number of the request.
+        request: usize,
+        /// The columns.
+        columns: [usize; 2],
+    },
+    /// From the graph file, perhaps the features of the user, and of each repeat the file of requests and the files of rows of each, to the
+    /// model in one file.
+    TrainRequested {
+        /// The settings of the training, as in a TOML file.
+        settings: toml::Table,
+        /// Columns of a file of rows.
+        width: usize,
+        /// Whether there are features of the user.
+        features: bool,
     },
     /// From all rows in order, each as so many slices, to nothing. Returns the SHA-256 of their numbers.
     DigestRows {
@@ -398,6 +447,27 @@ impl ShardTask {
             }
             (Step::TrainModel { slices, features }, [graph, files @ ..], [out]) => {
                 training::train(graph, files, *slices, *features, out)
+            }
+            (Step::RequestTraining { settings, repeat, features }, [graph, given @ ..], [out, graphs @ ..])
+                if given.len() == usize::from(*features) =>
+            {
+                runs::request_training(graph, given.first(), settings, *repeat, out, graphs)
+            }
+            (Step::LevelSlice { request, columns }, [requests, graph], [out]) => {
+                levels::slice(requests, graph, *request, range(*columns), out)
+            }
+            (Step::LevelScales { request }, [requests, graph], [out]) => levels::scales(requests, graph, *request, out),
+            (Step::LevelRows { request, columns }, [requests, block, scales, others @ ..], [out]) => {
+                levels::hop(requests, *request, range(*columns), [block, scales], others, out)
+            }
+            (Step::GatherLevels { request, columns }, [requests, blocks @ ..], [out]) => {
+                levels::gather(requests, *request, range(*columns), blocks, out)
+            }
+            (Step::TrainRequested { settings, width, features }, [graph, files @ ..], [out])
+                if files.len() >= usize::from(*features) =>
+            {
+                let (features, files) = files.split_at(usize::from(*features));
+                runs::train(graph, features.first(), settings, *width, files, out)
             }
             (Step::DigestRows { slices }, files, []) => rows::digest_rows(files, *slices),
             _ => {
