@@ -179,9 +179,8 @@ impl<'d, 'o> Training<'d, 'o> {
             None => Splits::Drawn,
         };
         let dimensions = Dimensions::of(&dataset);
-        let dataset_of = Some(&*dataset);
         let job = Job {
-            dataset: dataset_of,
+            dataset: &dataset,
             dimensions,
             config: &config,
             architecture: &architecture,

@@ -1,11 +1,13 @@
 //! Requests for rows after hops: written to a file by a run that goes without the rows, done by tasks, and read by the run that learns or
 //! answers from them.
 
-use super::levels::{LevelSource, Levels};
+use super::levels::{LevelSource, Levels, LevelsBy};
 use super::products::GROUP;
+use super::{Execution, GatheredRows, MatrixFile, PanelSource, Propagation, rows_at_a_time};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator, stop};
 use crate::linalg::Matrix;
+use crate::linalg::half::Storage;
 use crate::seeds::Stream;
 use crate::source::Signal;
 use nigh_formats::interrupt::fail;
@@ -24,13 +26,15 @@ pub(crate) struct Request {
     /// Fingerprint of all that its rows depend on.
     key: String,
     /// The number of the graph.
-    graph: usize,
+    pub graph: usize,
     /// Whether walks never stay: `M = D^-1/2 A D^-1/2` instead of `Ã`.
     walks: bool,
     /// Columns of `X`.
-    columns: usize,
+    pub columns: usize,
     /// In ascending order.
     pub hops: Vec<usize>,
+    /// How rows are stored between hops where only those after the last of them are wanted, as [`Propagation`] computes them.
+    pub storage: Option<Storage>,
     source: RequestSource,
     /// Where the nodes are among those of all requests; `None` for all nodes.
     nodes: Option<[usize; 2]>,
@@ -40,6 +44,16 @@ impl Request {
     /// How much of a node its own row is.
     pub fn self_weight(&self) -> f32 {
         if self.walks { 0.0 } else { 1.0 }
+    }
+
+    /// `E`, if that is what is propagated and no node is known by another number.
+    pub fn signal(&self) -> Option<PanelSource> {
+        match self.source {
+            RequestSource::Signal { signal, stream, factor, addresses: None } => {
+                Some(PanelSource::Signal { signal, stream, dim: self.columns, factor })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -79,10 +93,11 @@ impl GraphDigests {
     }
 
     /// The key of a request.
-    fn key(&self, levels: &Levels<'_>, nodes: Option<&[u32]>) -> String {
+    fn key(&self, levels: &Levels<'_>, nodes: Option<&[u32]>, power: Option<(usize, Storage)>) -> String {
         let mut hash = Sha256::new();
         hash.update(self.of(levels.operator.graph()));
         hash.update([u8::from(is_of_walks(levels.operator)), u8::from(nodes.is_some())]);
+        hash.update(serde_json::to_vec(&power).expect("plain data can be written"));
         let nodes = nodes.unwrap_or_default();
         hash.update((nodes.len() as u64).to_le_bytes());
         hash.update(bytes_of(nodes));
@@ -169,12 +184,18 @@ impl RequestRecorder {
     /// A request, unless it was written down before.
     pub fn add(&self, levels: &Levels<'_>, hops: &[usize], nodes: Option<&[u32]>) {
         if !hops.is_empty() && nodes.is_none_or(|nodes| !nodes.is_empty()) {
-            self.record(levels, hops, nodes).unwrap_or_else(|error| stop(error));
+            self.record(levels, hops, nodes, None).unwrap_or_else(|error| stop(error));
         }
     }
 
-    fn record(&self, levels: &Levels<'_>, hops: &[usize], nodes: Option<&[u32]>) -> Result<()> {
-        let key = self.digests.key(levels, nodes);
+    fn record(
+        &self,
+        levels: &Levels<'_>,
+        hops: &[usize],
+        nodes: Option<&[u32]>,
+        storage: Option<Storage>,
+    ) -> Result<()> {
+        let key = self.digests.key(levels, nodes, storage.map(|storage| (hops[0], storage)));
         let state = &mut *locked(&self.state);
         if let Some(request) = state.contents.requests.iter_mut().find(|request| request.key == key) {
             request.hops.extend(hops);
@@ -213,12 +234,12 @@ impl RequestRecorder {
         });
         let walks = is_of_walks(levels.operator);
         let (columns, hops) = (levels.source.width(), hops.to_vec());
-        state.contents.requests.push(Request { key, graph: number, walks, columns, hops, source, nodes });
+        state.contents.requests.push(Request { key, graph: number, walks, columns, hops, storage, source, nodes });
         Ok(())
     }
 
-    /// Ends the file. Returns what each request is about, as tasks have to know it.
-    pub fn finish(self: Arc<RequestRecorder>) -> Result<Vec<RequestSummary>> {
+    /// Ends the file.
+    pub fn finish(self: Arc<RequestRecorder>) -> Result<Vec<Request>> {
         let recorder = Arc::into_inner(self).expect("the run has ended");
         let Recorded { mut writer, contents, nodes, addresses, .. } =
             recorder.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -229,8 +250,7 @@ impl RequestRecorder {
         writer.section(CONTENTS)?;
         writer.write(&serde_json::to_vec(&contents).expect("plain data can be written"))?;
         writer.finish()?;
-        let summary = |Request { graph, walks, columns, hops, .. }| RequestSummary { graph, walks, columns, hops };
-        Ok(contents.requests.into_iter().map(summary).collect())
+        Ok(contents.requests)
     }
 }
 
@@ -259,19 +279,6 @@ impl Recorded {
         });
         Ok(result.map(|()| start)?)
     }
-}
-
-/// What tasks have to know of a request.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct RequestSummary {
-    /// The number of the graph.
-    graph: usize,
-    /// Whether walks never stay.
-    walks: bool,
-    /// Columns of `X`.
-    columns: usize,
-    /// In ascending order.
-    hops: Vec<usize>,
 }
 
 /// A file of a [`RequestRecorder`].
@@ -371,23 +378,19 @@ impl RequestFile {
                 };
                 signal.fill(stream, &addresses, columns, factor, block);
             }
-            RequestSource::Matrix { start } => {
-                let num_nodes = self.num_nodes(request);
-                block.reshape(rows.len(), columns.len());
-                for first in (columns.start / GROUP * GROUP..columns.end).step_by(GROUP) {
-                    let width = GROUP.min(request.columns - first);
-                    let start = start + first * num_nodes;
-                    let read = self.matrices.read(start + rows.start * width..start + rows.end * width);
-                    let read = read.unwrap_or_else(|error| fail(error));
-                    let wanted = columns.start.max(first)..columns.end.min(first + width);
-                    let from = wanted.start - first..wanted.end - first;
-                    let to = wanted.start - columns.start..wanted.end - columns.start;
-                    for (row, values) in block.data_mut().chunks_exact_mut(columns.len()).zip(read.chunks_exact(width))
-                    {
-                        row[to.clone()].copy_from_slice(&values[from.clone()]);
-                    }
-                }
-            }
+            RequestSource::Matrix { start } => self.matrix(request, start).copy(rows, columns, block),
+        }
+    }
+
+    fn matrix(&self, request: &Request, start: usize) -> MatrixFile {
+        MatrixFile::in_groups([self.num_nodes(request), request.columns], self.matrices.clone(), start)
+    }
+
+    /// The matrix of a request; `None` if it is `E`.
+    pub fn stored_matrix(&self, request: &Request) -> Option<MatrixFile> {
+        match request.source {
+            RequestSource::Matrix { start } => Some(self.matrix(request, start)),
+            RequestSource::Signal { .. } => None,
         }
     }
 }
@@ -435,11 +438,7 @@ impl LevelFiles {
         count: usize,
         mut take: impl FnMut(&Range<usize>, usize, &mut Matrix),
     ) -> Result<()> {
-        let key = self.digests.key(levels, nodes);
-        let found = self.done.iter().find(|(request, _)| request.key == key);
-        let missing =
-            || Error::file(Path::new("requests"), "rows are missing that a run of the same settings asks for");
-        let (request, slices) = found.ok_or_else(missing)?;
+        let (request, slices) = self.find(&self.digests.key(levels, nodes, None))?;
         let mut first = 0;
         for path in slices {
             let mut file = NpyRows::open(path)?;
@@ -449,7 +448,7 @@ impl LevelFiles {
                 return Err(Error::file(path, format!("has {rows} rows of {width} columns, which were not asked for")));
             }
             for &hop in hops {
-                let at = request.hops.binary_search(&hop).map_err(|_| missing())?;
+                let at = request.hops.binary_search(&hop).map_err(|_| missing_rows())?;
                 let mut values = Vec::new();
                 file.read(at * count..(at + 1) * count, &mut values)?;
                 take(&columns, hop, &mut Matrix::from_data(count, width, values));
@@ -461,5 +460,77 @@ impl LevelFiles {
             return Err(Error::file(path, format!("is the last, but columns from {first} on are missing")));
         }
         Ok(())
+    }
+
+    fn find(&self, key: &str) -> Result<(&Request, &[PathBuf])> {
+        let found = self.done.iter().find(|(request, _)| request.key == key);
+        found.map(|(request, slices)| (request, &slices[..])).ok_or_else(missing_rows)
+    }
+
+    /// Rows of [`Propagation::rows_of`].
+    fn rows_of<const L: usize>(&self, propagation: &Propagation, nodes: [&[u32]; L]) -> Result<[Matrix; L]> {
+        let key = propagation
+            .as_levels(|levels| self.digests.key(levels, None, Some((propagation.hops, propagation.storage))));
+        let (num_nodes, cols) = (propagation.operator.graph().num_nodes(), propagation.cols());
+        let (mut found, mut first) = (nodes.map(|nodes| Matrix::zeros(nodes.len(), cols)), 0);
+        for path in self.find(&key)?.1 {
+            let mut file = NpyRows::open(path)?;
+            let [rows, width] = file.shape();
+            if rows != num_nodes || first + width > cols {
+                return Err(Error::file(path, format!("has {rows} rows of {width} columns, which were not asked for")));
+            }
+            let (mut gathered, mut values) = (GatheredRows::new(nodes, width), Vec::new());
+            let at_a_time = rows_at_a_time(width);
+            for start in (0..rows).step_by(at_a_time) {
+                let some = start..(start + at_a_time).min(rows);
+                if gathered.wants(some.clone()) {
+                    file.read(some.clone(), &mut values)?;
+                    let block = Matrix::from_data(some.len(), width, std::mem::take(&mut values));
+                    gathered.take(start, &block);
+                }
+            }
+            for (all, some) in found.iter_mut().zip(&gathered.rows) {
+                for row in 0..some.rows() {
+                    all.row_mut(row)[first..first + width].copy_from_slice(some.row(row));
+                }
+            }
+            first += width;
+        }
+        if first < cols { Err(missing_rows()) } else { Ok(found) }
+    }
+}
+
+fn missing_rows() -> Error {
+    Error::file(Path::new("requests"), "rows are missing that a run of the same settings asks for")
+}
+
+impl Propagation {
+    /// The rows of these nodes alone, which ascend in each of some lists, from whoever computes them.
+    pub(crate) fn rows_by<const L: usize>(&self, execution: &Execution, nodes: [&[u32]; L]) -> Result<[Matrix; L]> {
+        match &execution.levels_by {
+            LevelsBy::Panels => self.rows_of(&execution.panels, nodes),
+            LevelsBy::Requests(recorder) => {
+                self.as_levels(|levels| recorder.record(levels, &[self.hops], None, Some(self.storage)))?;
+                Ok(nodes.map(|nodes| Matrix::zeros(nodes.len(), self.cols())))
+            }
+            LevelsBy::Files(files) => files.rows_of(self, nodes),
+        }
+    }
+
+    fn as_levels<T>(&self, ask: impl FnOnce(&Levels<'_>) -> T) -> T {
+        let num_nodes = self.operator.graph().num_nodes();
+        let addresses: Vec<u32>;
+        let fill = |columns: Range<usize>, panel: &mut Matrix| self.source.fill(None, 0..num_nodes, columns, panel);
+        let source = match self.source {
+            PanelSource::Signal { signal, stream, dim, factor } => {
+                addresses = match &self.addresses {
+                    Some(addresses) => addresses.to_vec(),
+                    None => (0..num_nodes as u32).collect(),
+                };
+                LevelSource::Signal { signal, stream, addresses: &addresses, dim, factor }
+            }
+            _ => LevelSource::Columns { width: self.cols(), fill: &fill },
+        };
+        ask(&Levels { operator: &self.operator, execution: &Execution::default(), source })
     }
 }
