@@ -235,7 +235,7 @@ fn files_of_other_runs_are_refused() {
     assert!(damaged(&[("test-negative", &[1, 2, 3])]).contains("ends within a pair"));
     let ordinary = Config { pairs_per_epoch: 0, ..config.clone() };
     let refused = sampled::hold_out(&dataset, &ordinary, 0, &path("x.nigh"), &path("y.nigh")).unwrap_err().to_string();
-    assert!(refused.contains("`pairs-per-epoch` is 0") && !path("x.nigh").exists(), "{refused}");
+    assert!(refused.contains("pairs-per-epoch is 0") && !path("x.nigh").exists(), "{refused}");
     assert!(sampled::hold_out(&dataset, &config, 1, &path("x.nigh"), &path("y.nigh")).is_err());
 }
 
