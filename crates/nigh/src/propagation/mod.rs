@@ -20,7 +20,7 @@ pub(crate) mod walks;
 
 pub use cost::{CostEstimate, ExecutionMode, Workload};
 pub(crate) use cost::{
-    MODEL_BUFFERS, PROPAGATION_BUFFERS, PairWorkload, PartSize, SampledWorkload, measure_hop, total,
+    KEPT_RECORDINGS, MODEL_BUFFERS, PROPAGATION_BUFFERS, PairWorkload, PartSize, SampledWorkload, measure_hop, total,
 };
 pub(crate) use execution::Execution;
 pub(crate) use gathered::GatheredRows;

@@ -57,7 +57,6 @@ use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-pub(crate) use trainer::KEPT_BYTES;
 use trainer::{Best, Finished, State, Trainer};
 
 /// What one repeat found.
