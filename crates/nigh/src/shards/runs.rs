@@ -6,6 +6,7 @@ use super::rows::read_model;
 use crate::answer::{RowWriter, Session, SessionOptions, Trained};
 use crate::dataset::{Dataset, GraphStore, store_without};
 use crate::error::{Error, Result};
+use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::memory::Memory;
 use crate::models::runs_in_memory;
@@ -36,7 +37,6 @@ pub(super) fn request_training(
     }
     // A repeat is a training with a seed of its own.
     (config.seed, config.repeats) = (config.seed + repeat as u64, 1);
-    let store = |graph: &crate::Graph, path: &Path| store_without(graph, &[], path).map(drop);
     let recorder = Arc::new(RequestRecorder::create(out, graphs, store)?);
     // Later epochs ask for nothing new.
     let levels_by = LevelsBy::Requests(recorder.clone());
@@ -60,6 +60,10 @@ fn facts_of(number: usize, request: &Request) -> Value {
         None => Some(MatrixSettings::Requested { request: number, dim: *columns }),
     });
     json!({ "graph": graph, "columns": columns, "hops": hops, "storage": storage, "matrix": matrix })
+}
+
+fn store(graph: &Graph, path: &Path) -> Result<()> {
+    store_without(graph, &[], path).map(drop)
 }
 
 /// Ends a training after its first epoch.
@@ -153,7 +157,6 @@ impl Asked<'_> {
 
     /// Writes down what the answers need.
     pub fn request(&self, out: &Path, graphs: &[PathBuf]) -> Result<Value> {
-        let store = |graph: &crate::Graph, path: &Path| store_without(graph, &[], path).map(drop);
         let recorder = Arc::new(RequestRecorder::create(out, graphs, store)?);
         let (notes, num_nodes) = self.answer(LevelsBy::Requests(recorder.clone()), out, |session, dataset| {
             match self.pairs {

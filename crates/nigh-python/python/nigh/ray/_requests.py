@@ -61,7 +61,10 @@ def answered(run: Run, asked: Sequence[Done], mode: str, shards: int, width: int
     for request in requests:
         if request.facts["storage"] is not None:
             rows[request.name] = _power(run, request, mode, width)
-    return [file for at, of_file in enumerate(of_files) for file in [files[at], *(row for request in of_file for row in rows[request.name])]]
+    found: list[File] = []
+    for file, of_file in zip(files, of_files, strict=True):
+        found += [file, *(row for request in of_file for row in rows[request.name])]
+    return found
 
 
 def _prepared(run: Run, graphs: list[list[File]], mode: str, shards: int) -> list[list[Prepared]]:
