@@ -181,5 +181,5 @@ def test_a_model_of_another_graph_is_refused(graphs: dict[str, Graph], model: Pa
         nigh.ray.embed(model, graphs["counted"].stored, tmp_path / "out", num_workers=0, progress=False)
     with pytest.raises(nigh.InputError, match="unknown setting `epoch`; did you mean `epochs`"):
         nigh.ray.train(graphs["names"].stored, tmp_path / "wrong", pairs_per_epoch=10, epoch=3)
-    with pytest.raises(nigh.InputError, match="`pairs_per_epoch` is"):
+    with pytest.raises(nigh.InputError, match="`model` is gcn, but it runs in memory: weights are learnt between its hops"):
         nigh.ray.train(graphs["names"].stored, tmp_path / "other", pairs_per_epoch=10, model="gcn", num_workers=0, progress=False)
