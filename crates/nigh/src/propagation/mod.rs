@@ -8,10 +8,12 @@
 pub(crate) mod cost;
 mod execution;
 mod gathered;
+pub(crate) mod levels;
 mod matrix_file;
 mod panels;
 pub(crate) mod products;
 mod progress;
+pub(crate) mod requests;
 mod source;
 mod spill;
 pub(crate) mod walks;
