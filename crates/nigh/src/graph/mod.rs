@@ -9,6 +9,7 @@ pub(crate) mod eigen;
 mod hop;
 mod in_order;
 mod locality;
+mod near;
 mod operator;
 pub(crate) mod proximity;
 mod spill;
@@ -24,6 +25,7 @@ pub(crate) use hop::{
     hop_of_rows, hop_rows, whole_vectors,
 };
 pub(crate) use in_order::RowLookup;
+pub(crate) use near::NearRows;
 pub use operator::Operator;
 pub(crate) use operator::symmetric_scale;
 pub(crate) use spill::Spill;

@@ -35,6 +35,7 @@ use crate::graph::{Graph, Operator};
 use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, SparseMatrix};
 use crate::ops::add::Add;
+use crate::ops::convolution::Convolution;
 use crate::ops::drop_rows::DropRows;
 use crate::ops::dropout::{Dropout, Mask, ReluDropout};
 use crate::ops::layer_norm::LayerNorm;
@@ -307,11 +308,19 @@ impl Scope<'_> {
                 let b = self.weight(&bias, [1, width], init.bias(fan_in));
                 self.tape.push(LinearMap::new(1), &[x, w, b])
             }
-            None => {
-                let x = self.product(input, &weight, width, init.weight([fan_in, width]));
-                let b = self.weight(&bias, [1, width], init.bias(fan_in));
-                self.tape.push(propagate, &[x, b])
-            }
+            None => match &input.pieces[..] {
+                [(_, Piece::Sparse(matrix, None))] => {
+                    let w = self.weight(&weight, [fan_in, width], init.weight([fan_in, width]));
+                    let b = self.weight(&bias, [1, width], init.bias(fan_in));
+                    let step = Convolution::new(matrix.clone(), self.operator.clone(), hops, storage);
+                    self.tape.push(step, &[w, b])
+                }
+                _ => {
+                    let x = self.product(input, &weight, width, init.weight([fan_in, width]));
+                    let b = self.weight(&bias, [1, width], init.bias(fan_in));
+                    self.tape.push(propagate, &[x, b])
+                }
+            },
         }
     }
 
