@@ -110,7 +110,7 @@ fn rows_of(
         run(
             json!({ "do": "level-scales", "request": number }),
             &[requests.to_path_buf(), graph.clone()],
-            &[scales.clone()],
+            std::slice::from_ref(&scales),
         );
         let blocks: Vec<PathBuf> = (0..num_nodes)
             .step_by(300)
