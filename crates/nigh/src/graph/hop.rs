@@ -268,6 +268,12 @@ pub(crate) fn apply_rows(operator: &Operator, x: &Matrix, bias: &[f32], y: &mut 
     });
 }
 
+/// Some rows of [`apply_rows`] without a bias, of an operator with `l = r`.
+pub(crate) fn apply_some_rows(rows: OperatorRows<'_>, self_weight: f32, x: &[f32], width: usize, y: &mut [f32]) {
+    let hop = Hop { self_weight, ..Hop::of_rows(rows, x, width) };
+    let _ = !y.is_empty() && hop.divide(rows.first, y);
+}
+
 /// Numbers in which panels are kept between hops.
 pub(crate) trait PanelEntry: Entry + Plain {
     /// Whether rows are multiplied by `r` before they are read: where it saves time and changes no bit.

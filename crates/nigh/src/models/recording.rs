@@ -141,7 +141,7 @@ fn scope<'a>(
         width: shape.num_classes().unwrap_or(shape.width),
         classifies: shape.num_classes().is_some(),
         num_ids: shape.num_ids,
-        panel: view.execution.columns(),
+        execution: view.execution.clone(),
         asked: None,
     }
 }

@@ -116,6 +116,8 @@ pub(crate) const PROPAGATION_BUFFERS: usize = 64 << 20;
 pub(crate) const MODEL_BUFFERS: usize = 96 << 20;
 /// The same with a model that learns from the rows, and all steps of a batch. Measured: 17 to 150 MiB, as the batch is large.
 const LEARNING_BUFFERS: usize = 160 << 20;
+/// The recordings of all masked parts are kept while their propagated rows together take no more than this.
+pub(crate) const KEPT_RECORDINGS: usize = 512 << 20;
 /// Edges of a graph file that are in memory at a time: two stretches of rows, and blocks that were looked up.
 const STREAMED: usize = 24 << 20;
 /// From here on a column costs little more in a narrower panel.

@@ -8,17 +8,19 @@
 pub(crate) mod cost;
 mod execution;
 mod gathered;
+pub(crate) mod levels;
 mod matrix_file;
 mod panels;
 pub(crate) mod products;
 mod progress;
+pub(crate) mod requests;
 mod source;
 mod spill;
 pub(crate) mod walks;
 
 pub use cost::{CostEstimate, ExecutionMode, Workload};
 pub(crate) use cost::{
-    MODEL_BUFFERS, PROPAGATION_BUFFERS, PairWorkload, PartSize, SampledWorkload, measure_hop, total,
+    KEPT_RECORDINGS, MODEL_BUFFERS, PROPAGATION_BUFFERS, PairWorkload, PartSize, SampledWorkload, measure_hop, total,
 };
 pub(crate) use execution::Execution;
 pub(crate) use gathered::GatheredRows;

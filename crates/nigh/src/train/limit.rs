@@ -7,7 +7,7 @@ use crate::display::byte_size;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::models::decoder::PAIRS_FOR_A_HEAD;
-use crate::models::{Architecture, Separation, runs_in_memory, why_in_memory};
+use crate::models::{Architecture, Separation, why_in_memory};
 use crate::propagation::Execution;
 use crate::propagation::Proximities;
 use crate::propagation::walks::{self, ExactCost};
@@ -73,15 +73,6 @@ impl Resolved {
             Some("features are so wide and sparse that they are multiplied by a learnt weight before hops")
         } else {
             None
-        }
-    }
-
-    /// Refuses a training whose pairs tasks on many machines cannot learn from.
-    pub(crate) fn check_rows(&self, dataset: &Dataset, architecture: &Architecture) -> Result<()> {
-        architecture.check_rows(&self.model)?;
-        match self.separation(dataset, architecture).in_memory_reason() {
-            Some(reason) => Err(runs_in_memory(&self.model, reason)),
-            None => Ok(()),
         }
     }
 

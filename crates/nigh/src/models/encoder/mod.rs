@@ -44,6 +44,7 @@ use crate::ops::lookup::Lookup;
 use crate::ops::propagate::Propagate;
 use crate::ops::select_rows::SelectRows;
 use crate::ops::sparse::SparseProduct;
+use crate::propagation::Execution;
 use crate::seeds::Seeds;
 use crate::tape::{Init, InitScheme, Tape, Var, WeightAccess};
 use std::fmt::Debug;
@@ -216,8 +217,8 @@ pub struct Scope<'a> {
     pub classifies: bool,
     /// How many nodes the model knows by their ids: those of the largest graph that it was built for.
     pub num_ids: usize,
-    /// Columns that are propagated together where nothing is learnt before: as memory allows.
-    pub(crate) panel: usize,
+    /// How message passing keeps to its memory where nothing is learnt before, and who does it.
+    pub(crate) execution: Arc<Execution>,
     /// The nodes that are asked about, if others need no answer and rows of others are still here.
     pub(crate) asked: Option<Arc<[u32]>>,
 }

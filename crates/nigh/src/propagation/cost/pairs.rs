@@ -1,6 +1,6 @@
 //! What it takes to compare many pairs over one graph, and how that is done within a limit.
 
-use super::{CostEstimate, ExecutionMode, LEARNING_BUFFERS, PANELS, PartSize, Workload, part, total};
+use super::{CostEstimate, ExecutionMode, KEPT_RECORDINGS, LEARNING_BUFFERS, PANELS, PartSize, Workload, part, total};
 use crate::memory::Memory;
 use crate::propagation::products::{GROUP, PANEL};
 
@@ -91,7 +91,7 @@ impl Workload {
             let features = part("propagated features", 4 * n * if columns > 0 { blocks + columns } else { 0 });
             fixed([vec![panels, features], parts.concat()].concat())
         });
-        let kept_folds = if 4 * n * blocks * folds <= crate::train::KEPT_BYTES { folds } else { 1 };
+        let kept_folds = if 4 * n * blocks * folds <= KEPT_RECORDINGS { folds } else { 1 };
         let learning = fixed(vec![
             part("numbers of pairs", tables(folds) + evaluated * (16 + 8 * numbers)),
             part("propagated features", 4 * n * blocks * (kept_folds + views - folds)),
