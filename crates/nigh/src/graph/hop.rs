@@ -180,7 +180,7 @@ fn copy_columns(x: &Matrix, width: usize, bias: &[f32], y: &mut Matrix) {
 const WORTH_A_PASS: usize = 16;
 
 /// Whether rows are multiplied before they are read.
-fn scales_rows(operator: &Operator) -> bool {
+pub(super) fn scales_rows(operator: &Operator) -> bool {
     is_worth_a_pass(operator.graph().num_nodes(), operator.graph().num_edges())
 }
 

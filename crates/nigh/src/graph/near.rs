@@ -1,6 +1,6 @@
 //! `Ã^K` for some rows alone: the hops between the nodes that reach them.
 
-use super::hop::PanelEntry;
+use super::hop::scales_rows;
 use super::{Graph, HopOf, Operator, OperatorRows, hop_of_rows};
 use crate::linalg::Matrix;
 
@@ -83,7 +83,7 @@ impl NearRows {
         let inner = if hops == 0 { 0 } else { sizes[hops - 1] };
         NearRows {
             scale: nodes.iter().map(|&node| operator.right()[node as usize]).collect(),
-            is_scaled: f32::scales_rows(operator),
+            is_scaled: scales_rows(operator),
             towards: Links::of(graph, &nodes[..inner], &numbers, nodes.len()),
             back: Links::of(graph, &nodes, &numbers, inner),
             nodes,
