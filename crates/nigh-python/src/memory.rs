@@ -1,14 +1,15 @@
 //! Limits of memory, and what a run takes.
 
-use crate::errors::{exception, input_error};
+use crate::errors::input_error;
 use crate::graph::Graph;
+use crate::settings::config;
 use crate::work;
 use nigh::Memory;
 use nigh::dataset::{Folders, InputFiles};
 use nigh::estimate::EstimatedRun;
 use nigh::formats::memory;
-use nigh::propagation::Workload;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// A limit as users write it: `"8GiB"`.
 pub fn limit(py: Python<'_>, memory: Option<&str>) -> PyResult<Option<Memory>> {
@@ -24,33 +25,23 @@ pub fn check_memory(py: Python<'_>, bytes: u128, what: &str) -> PyResult<()> {
     found.map_err(|problem| input_error(py, format!("{problem}; fewer rows, columns or entries take less")))
 }
 
-/// What a run takes, as JSON and as the program shows it. Of a graph, of a file or dataset by its name, or of counts.
+/// What runs take, as JSON and as the program shows it. Of a graph, of a file or dataset by its name, or of counts.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "they are named in Python")]
 pub fn estimate(
     py: Python<'_>,
     graph: Option<&Graph>,
     name: Option<&str>,
     counts: [usize; 2],
-    signal_dim: usize,
-    hops: usize,
-    hop_storage: &str,
-    width: usize,
-    epochs: usize,
-    pairs_per_epoch: usize,
+    settings: &Bound<'_, PyDict>,
+    num_pairs: usize,
     memory: Option<&str>,
 ) -> PyResult<(String, String)> {
-    let memory = limit(py, memory)?;
-    let hop_storage = hop_storage.parse().map_err(|error| exception(py, error))?;
-    let run = EstimatedRun { signal_dim, hops, hop_storage, width, epochs, pairs_per_epoch, memory };
+    let run = EstimatedRun { config: config(settings)?, num_pairs, memory: limit(py, memory)? };
     let dataset = graph.map(|graph| graph.dataset.clone());
-    let found = work::run_silently(py, None, move || {
-        let (name, size) = match (&dataset, name) {
-            (Some(dataset), _) => (dataset.name.clone(), Workload::of_dataset(dataset)?),
-            (None, Some(name)) => Workload::named(name, &InputFiles::default(), &Folders::new(None))?,
-            (None, None) => ("a graph file".into(), Workload::of_counts(counts[0], counts[1])?),
-        };
-        run.on(&name, size)
+    let found = work::run_silently(py, None, move || match (&dataset, name) {
+        (Some(dataset), _) => run.on_dataset(&dataset.name, dataset),
+        (None, Some(name)) => run.on_file(name, &InputFiles::default(), &Folders::new(None)),
+        (None, None) => run.on_counts(counts[0], counts[1]),
     })?;
     Ok((found.to_json().to_string(), found.to_string()))
 }

@@ -32,12 +32,13 @@ SETTINGS: dict[str, Any] = {
 
 
 def test_what_a_run_takes_is_told_before_it_is_started(graph_file: Path) -> None:
-    found = nigh.estimate(nodes=50_000_000, edges=1_000_000_000, memory="8GiB", pairs_per_epoch=20_480, epochs=30)
+    sampled = {"model": "smp-linear", "pairs_per_epoch": 20_480, "epochs": 30}
+    found = nigh.estimate(nodes=50_000_000, edges=1_000_000_000, memory="8GiB", **sampled)
     assert found.plan == "out-of-core" and found.seconds > 1
     assert sum(found.parts.values()) == found["propagation"]["memory_bytes"] <= 8 << 30
-    assert found["training_in_memory"] is None
-    assert {part["part"] for part in found["training_on_sampled_pairs"]["memory"]} >= {"pairs", "gathered rows"}
-    for words in ("50000000 nodes", "panels of Ã^K E", "out of core", "training on sampled pairs"):
+    assert {part["part"] for part in found["runs"]["train"]["memory"]} >= {"pairs", "gathered rows"}
+    assert found.memory["train"] == found["runs"]["train"]["memory_bytes"] <= 8 << 30
+    for words in ("50000000 nodes", "panels of Ã^K E", "out of core", "gathered rows"):
         assert words in repr(found)
     # Of a file, a graph, and what makes one.
     graph = nigh.Graph(str(graph_file))

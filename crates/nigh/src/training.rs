@@ -6,11 +6,10 @@ use crate::error::Result;
 use crate::memory::Memory;
 use crate::models::catalog::Hyperparameters;
 use crate::models::preset::Preset;
-use crate::models::{Architecture, Dimensions, Separation, runs_in_memory};
-use crate::propagation::Execution;
-use crate::propagation::{CostEstimate, total};
+use crate::models::{Architecture, Dimensions, Separation};
+use crate::propagation::{CostEstimate, Execution};
 use crate::task::Split;
-use crate::train::limit::{PlannedRun, beyond};
+use crate::train::limit::{DataSize, PlannedRun};
 use crate::train::{
     self, Checkpoint, Config, Job, Observer, Reporting, Resolved, Silent, Splits, class_memory, model_memory,
 };
@@ -107,7 +106,7 @@ impl<'d, 'o> Training<'d, 'o> {
     pub(crate) fn separation(&self) -> Separation {
         match self.split {
             Some(_) => Separation::InMemory("the split is given"),
-            None => self.config.separation(&self.dataset, &self.architecture),
+            None => self.config.separation(&DataSize::of(&self.dataset), &self.architecture),
         }
     }
 
@@ -117,36 +116,33 @@ impl<'d, 'o> Training<'d, 'o> {
         self.separation().in_memory_reason()
     }
 
-    /// How a training that need not be [in memory](Training::in_memory_reason) is done within this memory. An error if it is too little.
-    pub fn plan(&self, memory: Option<Memory>) -> Result<CostEstimate> {
-        let plan = self.config.plan(&self.dataset, &self.architecture, PlannedRun::Training, memory)?;
-        let reason = self.in_memory_reason().unwrap_or_default();
-        plan.ok_or_else(|| runs_in_memory(&self.config.model, reason))
+    /// What it takes and how it is done, within a limit or without one: by the first plan that fits, or [in
+    /// memory](Training::in_memory_reason), which is only checked against the limit. An error if the limit is too low.
+    pub fn estimate(&self, memory: Option<Memory>) -> Result<CostEstimate> {
+        let data = DataSize::of(&self.dataset);
+        match self.split {
+            Some(_) => {
+                self.config.in_memory(&data, &self.architecture, PlannedRun::Training, self.separation(), memory)
+            }
+            None => self.config.estimate(&data, &self.architecture, PlannedRun::Training, memory),
+        }
     }
 
-    /// Keeps a training to this memory by the first plan that fits, with anonymous temporary files in `folder`. One in memory is only
-    /// checked against the limit. An error if the limit is too low.
+    /// Keeps a training to this memory as [`Training::estimate`] says, with anonymous temporary files in `folder`. An error if the
+    /// limit is too low.
     pub fn within(self, memory: Memory, folder: &Path) -> Result<Training<'d, 'o>> {
-        if self.in_memory_reason().is_none() {
-            let plan = self.plan(Some(memory))?;
-            return Ok(self.planned(&plan, folder));
-        }
-        let needed = self.config.needed_in_memory(&self.dataset, &self.architecture);
-        if total(&needed) <= memory.bytes() {
-            Ok(self)
-        } else {
-            Err(beyond(memory, &needed, &self.config.model, self.separation()))
-        }
+        let estimate = self.estimate(Some(memory))?;
+        Ok(match self.in_memory_reason() {
+            Some(_) => self,
+            None => self.planned(&estimate, folder),
+        })
     }
 
-    /// An error if a training in memory would exceed this memory beyond doubt: by its edges and a third of the estimate.
+    /// An error if a training in memory would exceed this memory beyond doubt: estimates are at most 1.3 times what is taken.
     pub fn check_memory(&self, memory: Memory) -> Result<()> {
-        let needed = self.config.needed_in_memory(&self.dataset, &self.architecture);
-        let edges = needed.iter().find(|part| part.part.starts_with("edges")).map_or(0, |part| part.bytes);
-        if edges + total(&needed) / 3 <= memory.bytes() {
-            Ok(())
-        } else {
-            Err(beyond(memory, &needed, &self.config.model, self.separation()))
+        match self.estimate(None)?.total() / 4 * 3 <= memory.bytes() {
+            true => Ok(()),
+            false => self.estimate(Some(memory)).map(|_| ()),
         }
     }
 

@@ -18,7 +18,7 @@ use clap_complete::Shell;
 use experiments::reproduce_notes;
 use nigh::certify::Certification;
 use nigh::{Memory, Signal};
-use scale::{ESTIMATE_EXAMPLES, PROPAGATE_NOTES};
+use scale::{ESTIMATE_NOTES, PROPAGATE_NOTES};
 use std::path::PathBuf;
 use trained::PREDICT_EXAMPLES;
 use training::{COMPARE_EXAMPLES, DIAGNOSE_NOTES, SPLIT_NOTES, TRAIN_EXAMPLES, TUNE_NOTES};
@@ -77,8 +77,8 @@ pub enum Command {
     #[command(after_help = PROPAGATE_NOTES)]
     Propagate(Propagate),
     /// Show what a run takes in memory, on disk and in time, and how it would be done
-    #[command(after_help = ESTIMATE_EXAMPLES)]
-    Estimate(Estimate),
+    #[command(after_help = ESTIMATE_NOTES)]
+    Estimate(Box<Estimate>),
     /// Score pairs, list the most likely links of a node, or classify nodes
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(Predict),

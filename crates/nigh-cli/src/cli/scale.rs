@@ -2,8 +2,9 @@
 
 use super::input::Data;
 use super::{seed, whole_number};
+use crate::settings::{Settings, is_setting};
 use crate::suggestions::{self, Suggested};
-use clap::Args;
+use clap::{Arg, Args};
 use nigh::{Memory, Signal, Storage};
 use std::path::PathBuf;
 
@@ -49,8 +50,9 @@ pub struct PropagationOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_args(with_cost_settings))]
 pub struct Estimate {
-    /// Graph file, of which only the header is read, another file of edges, or the name of a dataset
+    /// Graph file, another file of edges, or the name of a dataset
     #[arg(value_name = "GRAPH", required_unless_present = "nodes", conflicts_with_all = ["nodes", "edges"])]
     #[arg(value_parser = Suggested(suggestions::datasets), hide_possible_values = true)]
     pub graph: Option<String>,
@@ -63,24 +65,44 @@ pub struct Estimate {
     #[arg(long, value_name = "M", requires = "nodes", value_parser = whole_number, allow_negative_numbers = true)]
     pub edges: Option<usize>,
 
-    #[command(flatten)]
-    pub of: PropagationOptions,
+    /// Node features, as `nigh train` reads them
+    #[arg(long, value_name = "FILE", requires = "graph")]
+    pub features: Option<PathBuf>,
 
-    /// Columns of H, for training
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole_number, allow_negative_numbers = true)]
-    pub width: usize,
+    /// Node labels, as `nigh train` reads them
+    #[arg(long, value_name = "FILE", requires = "graph")]
+    pub labels: Option<PathBuf>,
 
-    /// Epochs, for training on sampled pairs
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole_number, allow_negative_numbers = true)]
-    pub epochs: usize,
+    /// Pairs of `nigh predict --pairs`
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole_number, allow_negative_numbers = true)]
+    pub num_pairs: usize,
 
-    /// Positive training pairs of an epoch, drawn at random as `nigh train --model smp-linear` does; 0 for all edges
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number, allow_negative_numbers = true)]
-    pub pairs_per_epoch: usize,
+    /// Memory limit, such as 8GiB [default: none]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Memory>,
+
+    /// TOML file of settings, with the names of the options; options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// The settings on which memory depends most. Every other setting is taken as well.
+const COST_SETTINGS: [&str; 9] =
+    ["task", "model", "signal-dim", "hops", "hop-storage", "width", "epochs", "pairs-per-epoch", "batch-size"];
+
+fn with_cost_settings(option: Arg) -> Arg {
+    if !is_setting(&option) {
+        return option;
+    }
+    let counts = COST_SETTINGS.contains(&option.get_id().as_str());
+    option.hide(!counts).hide_short_help(!counts)
 }
 
 pub(super) const PROPAGATE_NOTES: &str = "\
@@ -94,7 +116,12 @@ Examples:
   nigh propagate graph.nigh --out vectors.npy --memory 8GiB
   nigh propagate edges.csv --signal-dim 64 --out vectors.parquet";
 
-pub(super) const ESTIMATE_EXAMPLES: &str = "Examples:
+pub(super) const ESTIMATE_NOTES: &str = "\
+Memory and disk of propagate, train, evaluate, embed and predict, by the rules that accept or refuse
+--memory there. Settings are those of `nigh train`; propagate takes 32 columns and 2 hops unless set.
+Vectors without --memory are held together; with it, they are written row by row.
+
+Examples:
   nigh estimate graph.nigh --memory 8GiB
-  nigh estimate graph.nigh --pairs-per-epoch 20480 --epochs 30 --memory 8GiB
+  nigh estimate graph.nigh --features features.npy --model smp-linear --pairs-per-epoch 20480 --epochs 30
   nigh estimate --nodes 50000000 --edges 1000000000 --memory 12GiB --json";

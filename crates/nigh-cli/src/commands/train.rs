@@ -10,7 +10,6 @@ use nigh::answer::{BaselineSummary, MetricSummary};
 use nigh::dataset::FixedSplit;
 use nigh::display::{AlignedTable, mean_and_deviation, percent, pluralize};
 use nigh::models::{Dimensions, PairSource};
-use nigh::propagation::ExecutionMode;
 use nigh::threads::MAX_THREADS;
 use nigh::train::mean_and_std;
 use nigh::{Checkpoint, Config, Dataset, Error, Memory, Metric, Proximities, Resolved, Trained, Training};
@@ -95,15 +94,15 @@ fn within<'d>(training: Training<'d, 'static>, options: &Train, quiet: bool) -> 
     match (options.memory, Memory::available()) {
         (Some(limit), _) => {
             if training.in_memory_reason().is_none() {
-                print_notes(&[training.plan(Some(limit))?.to_string()], quiet);
+                print_notes(&[training.estimate(Some(limit))?.to_string()], quiet);
             }
             Ok(training.within(limit, &folder)?)
         }
         (None, Some(free)) if training.in_memory_reason().is_none() => {
-            let plan = training.plan(Some(free))?;
-            if plan.way == ExecutionMode::InMemory {
+            if training.estimate(None)?.total() <= free.bytes() {
                 return Ok(training);
             }
+            let plan = training.estimate(Some(free))?;
             print_notes(&[plan.to_string()], quiet);
             Ok(training.planned(&plan, &folder))
         }

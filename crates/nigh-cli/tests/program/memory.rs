@@ -112,9 +112,9 @@ fn a_training_on_sampled_pairs_keeps_to_its_memory_and_learns_the_same() {
         2,
         &["this run takes", "pairs-per-epoch", "nigh data convert"],
     );
-    let found =
-        folder.nigh("estimate graph.nigh --signal-dim 64 --pairs-per-epoch 2000 --epochs 6 --memory 900MB --json");
-    let sampled = &found.json()["training_on_sampled_pairs"];
+    let settings = "--model smp-linear --signal-dim 64 --pairs-per-epoch 2000 --epochs 6";
+    let found = folder.nigh(&format!("estimate graph.nigh {settings} --memory 900MB --json"));
+    let sampled = &found.json()["runs"]["train"];
     assert_eq!((&sampled["way"], &sampled["fits"]), (&"in-memory".into(), &true.into()));
     let parts = sampled["memory"].as_array().unwrap();
     assert!(["pairs", "gathered rows"].iter().all(|name| parts.iter().any(|part| part["part"] == *name)), "{parts:?}");
@@ -284,7 +284,11 @@ fn what_a_run_takes_is_told_before_it_is_started() {
     assert!(found["propagation"]["memory_bytes"].as_f64().unwrap() <= 8.0 * 1073741824.0);
     assert_eq!(found["propagation"]["disk_bytes"], 6_400_000_000u64);
     assert!(found["propagation"]["seconds"].as_f64().unwrap() > 1.0);
-    assert_eq!(found["training_in_memory"]["fits"], false);
+    assert_eq!((&found["model"], &found["runs"]["train"]["fits"]), (&"smp-proximity".into(), &false.into()));
+    assert!(found["runs"]["train"]["problem"].as_str().unwrap().contains("this run takes"));
+    let gcn = folder.nigh("estimate --nodes 1000000 --edges 6000000 --model gcn --json").json();
+    let bytes = ["train", "evaluate", "embed", "predict"].map(|run| gcn["runs"][run]["memory_bytes"].as_u64().unwrap());
+    assert!(bytes[1..].iter().all(|&used| used > 100 << 20 && used < bytes[0]), "{bytes:?}");
     let text = folder.nigh(&format!("{large} --memory 8GiB")).ok();
     for words in ["50000000 nodes, 1000000000 edges", "panels of Ã^K E", "out of core", "16 columns", "measured here"]
     {
@@ -295,6 +299,7 @@ fn what_a_run_takes_is_told_before_it_is_started() {
     assert_eq!(counts("graph.nigh"), counts("edges.txt"));
     folder.refuses(&format!("{large} --memory 1GiB"), 2, &["this run takes", "at least"]);
     folder.refuses("estimate --nodes 5", 2, &["--edges"]);
+    folder.refuses("estimate --nodes 5 --edges 9 --task node-classification", 2, &["labels", "name a graph"]);
     folder.refuses("estimate", 2, &["GRAPH"]);
 }
 

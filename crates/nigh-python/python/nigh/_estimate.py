@@ -12,7 +12,7 @@ from ._graph import Graph
 
 
 class Estimate(dict[str, Any]):
-    """What a run takes: parts in memory and on disk, the plan, and the time; shown as ``nigh estimate`` shows it."""
+    """What runs take: parts in memory and on disk, plans, and the time; shown as ``nigh estimate`` shows it."""
 
     def __init__(self, found: dict[str, Any], text: str) -> None:
         super().__init__(found)
@@ -26,8 +26,14 @@ class Estimate(dict[str, Any]):
 
     @property
     def parts(self) -> dict[str, int]:
-        """Bytes of memory by part."""
+        """Bytes of memory by part, of the propagation."""
         return {part["part"]: part["bytes"] for part in self["propagation"]["memory"]}
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes of memory by command, of those that fit the limit."""
+        runs = {"propagate": self["propagation"], **self["runs"]}
+        return {command: run["memory_bytes"] for command, run in runs.items() if run["fits"]}
 
     @property
     def seconds(self) -> float:
@@ -41,29 +47,31 @@ class Estimate(dict[str, Any]):
 
 def estimate(
     graph: Any = None,
+    task: str | None = None,
+    model: str | None = None,
     *,
     nodes: int | None = None,
     edges: int | None = None,
     memory: int | str | None = None,
-    signal_dim: int = 32,
-    hops: int = 2,
-    hop_storage: str = "float32",
-    width: int = 32,
-    epochs: int = 1000,
-    pairs_per_epoch: int = 0,
+    num_pairs: int = 100_000,
+    **settings: Any,
 ) -> Estimate:
-    """What a run takes in memory, on disk and in time, and how it would be done.
+    """What propagation, training, evaluation, vectors and predictions take in memory and on disk, and how they would be done.
 
     Parameters
     ----------
     graph : Graph, or anything that `Graph` takes, optional
-        Of a graph file only the header is read.
+        With features and labels if there are any.
+    task, model : str, optional
+        As in `train`.
     nodes, edges : int, optional
         Counts, in place of a graph.
     memory : str or int, optional
         The limit to keep to, such as ``"8GiB"``, or bytes.
-    signal_dim, hops, hop_storage, width, epochs, pairs_per_epoch
-        Settings of the run, as in `train`.
+    num_pairs : int, default 100000
+        Pairs to score.
+    **settings
+        As in `train`. The propagation takes 32 columns and 2 hops unless ``signal_dim`` and ``hops`` are given.
 
     Examples
     --------
@@ -73,6 +81,8 @@ def estimate(
     'out-of-core'
     >>> found["propagation"]["panel_width"], found["propagation"]["disk_bytes"]
     (16, 6400000000)
+    >>> sorted(nigh.estimate("communities", model="gcn").memory)
+    ['embed', 'evaluate', 'predict', 'propagate', 'train']
     """
     if (graph is None) == (nodes is None or edges is None):
         raise InputError("a graph, or `nodes` and `edges` in its place")
@@ -80,18 +90,15 @@ def estimate(
     if graph is not None and name is None and not isinstance(graph, Graph):
         graph = Graph(graph)
     counts = [_inputs.count(value, what) for what, value in (("nodes", nodes or 0), ("edges", edges or 0))]
-    numbers = {"signal_dim": signal_dim, "hops": hops, "width": width, "epochs": epochs, "pairs_per_epoch": pairs_per_epoch}
-    checked = {what: _inputs.count(value, what) for what, value in numbers.items()}
+    for what in ("signal_dim", "hops", "width", "epochs", "pairs_per_epoch"):
+        if isinstance(settings.get(what), float):
+            settings[what] = _inputs.count(settings[what], what)
     found, text = _nigh.estimate(
         graph._native if isinstance(graph, Graph) else None,
         name,
         (counts[0], counts[1]),
-        checked["signal_dim"],
-        checked["hops"],
-        hop_storage,
-        checked["width"],
-        checked["epochs"],
-        checked["pairs_per_epoch"],
+        {"task": task, "model": model, **settings},
+        _inputs.count(num_pairs, "num_pairs"),
         _inputs.memory(memory),
     )
     return Estimate(json.loads(found), text)

@@ -158,12 +158,8 @@ def estimate(
     graph: Graph | None,
     name: str | None,
     counts: tuple[int, int],
-    signal_dim: int,
-    hops: int,
-    hop_storage: str,
-    width: int,
-    epochs: int,
-    pairs_per_epoch: int,
+    settings: Mapping[str, Any],
+    num_pairs: int,
     memory: str | None,
 ) -> tuple[str, str]: ...
 def compare(

@@ -9,6 +9,7 @@ use crate::models::Separation;
 use crate::propagation::Execution;
 use crate::seeds::Seeds;
 use crate::task::{Masking, SplitChoice, SplitSettings};
+use crate::train::limit::DataSize;
 use crate::train::{self, Reporting, Resolved, Silent, sampled};
 use std::borrow::Cow;
 use std::path::Path;
@@ -60,7 +61,7 @@ impl Trained {
         if execution.graph_in.is_none() {
             aligned.samples.iter().try_for_each(|sample| sample.graph.load())?;
         }
-        let (split, digest) = match config.separation(&aligned, architecture) {
+        let (split, digest) = match config.separation(&DataSize::of(&aligned), architecture) {
             Separation::Rows { .. } => {
                 let nothing = Reporting::Nothing;
                 let prepared = sampled::prepare(&aligned, &config, &self.model, nothing, &execution, &mut Silent)?;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod card;
+pub(crate) mod cost;
 mod embedding;
 mod evaluation;
 mod folder;

@@ -1,6 +1,7 @@
 //! A trained model and a graph, ready to answer. Whether representations are held or computed for each question is decided when the
 //! session is opened, and changes no bit of any answer.
 
+use super::cost::Answering;
 use super::rows::Propagations;
 use super::{Trained, check_finite, graph_digest};
 use crate::dataset::{Dataset, Features, Ids, Sample};
@@ -8,12 +9,11 @@ use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::memory::Memory;
-use crate::models::{Model, Separation, View, runs_in_memory, why_in_memory};
+use crate::models::{Model, View, runs_in_memory};
 use crate::propagation::levels::LevelsBy;
-use crate::propagation::{
-    CostEstimate, Execution, ExecutionMode, MODEL_BUFFERS, PanelPlan, PanelProgress, PartSize, Workload,
-};
+use crate::propagation::{CostEstimate, Execution, PanelPlan, PanelProgress};
 use crate::train::Resolved;
+use crate::train::limit::GraphSize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -95,7 +95,8 @@ struct Limit {
     reserved: usize,
     folder: PathBuf,
     progress: PanelProgress,
-    workload: Workload,
+    /// Whether the graph is the only one of the data.
+    is_only: bool,
 }
 
 impl Trained {
@@ -206,88 +207,33 @@ impl Session {
 
     /// With representations that are computed for each question, where the model propagates before it learns; of all nodes otherwise.
     fn within(mut self, memory: Memory, options: &SessionOptions, is_only: bool) -> Result<Session> {
-        let (sample, architecture) = (&self.sample, self.model.architecture());
-        let constant = Features::Constant(self.num_nodes());
-        let features = if self.config.task.uses_features() { &sample.features } else { &constant };
-        // `Ã^K E` of one of several graphs is drawn with its number.
-        let propagations = Propagations::of_sample(&self.model, sample, features, self.draw).filter(|_| is_only);
-        let workload = Workload {
-            id_bytes: sample.ids.num_bytes(),
-            feature_bytes: sample.features.num_bytes(),
-            buffers: MODEL_BUFFERS,
-            ..Workload::of_graph(&sample.graph, self.model.shape().signal_dim, 0)
-        };
-        let is_held = propagations.is_none() && architecture.separation() != Separation::Pairs;
-        let workload = match &propagations {
-            None => workload,
-            Some(of) => Workload {
-                feature_columns: of.feature_columns(),
-                hops: of.signal.hops,
-                storage: of.signal.storage,
-                ..workload
-            },
-        };
         let SessionOptions { reserved, folder, progress, .. } = options.clone();
-        self.limit = Some(Limit { memory, reserved, folder, progress, workload });
-        if is_held {
-            self.estimate = Some(self.held_estimate(&workload, memory, reserved)?);
+        self.limit = Some(Limit { memory, reserved, folder, progress, is_only });
+        self.estimate = Some(self.estimate_for(0, 0)?);
+        if self.answering().holds_all(Some(memory)) {
             return self.held();
         }
+        let constant = Features::Constant(self.num_nodes());
+        let features = if self.config.task.uses_features() { &self.sample.features } else { &constant };
+        let propagations = Propagations::of_sample(&self.model, &self.sample, features, self.draw);
         self.rows = propagations.map_or(Rows::Compared, |of| Rows::Propagated(of.into()));
-        self.estimate = Some(self.estimate_for(0, 0)?);
         Ok(self)
     }
 
-    /// What a model takes that needs all nodes at once. An error if that is beyond the limit.
-    fn held_estimate(&self, workload: &Workload, memory: Memory, reserved: usize) -> Result<CostEstimate> {
-        let of_rows = 4 * self.num_nodes() * self.model.recorded_width(&self.sample.features, self.num_nodes());
-        let parts = [
-            ("edges (CSR)", workload.csr_bytes()),
-            ("operator, addresses", 12 * self.num_nodes()),
-            ("features", workload.feature_bytes),
-            ("representations", of_rows),
-            ("ids", workload.id_bytes),
-            ("buffers", workload.buffers + reserved),
-        ];
-        let memory_parts = parts.into_iter().map(|(part, bytes)| PartSize { part, bytes }).collect();
-        let (way, panel_width) = (ExecutionMode::InMemory, workload.signal_dim);
-        let estimate = CostEstimate { way, panel_width, memory: memory_parts, disk: Vec::new() };
-        match estimate.total() {
-            total if total <= memory.bytes() => Ok(estimate),
-            total => {
-                let reason = self.model.architecture().separation().in_memory_reason().unwrap_or_default();
-                Err(memory.too_little(Memory::new(total), &why_in_memory(&self.config.model, reason)))
-            }
+    fn answering(&self) -> Answering<'_> {
+        Answering {
+            config: &self.config,
+            architecture: self.model.architecture(),
+            shape: *self.model.shape(),
+            size: GraphSize::of(&self.sample),
+            is_only: self.limit().is_only,
         }
     }
 
     /// How rows are computed for this many pairs, or for all nodes, with this many bytes of the limit left to the answers.
     fn estimate_for(&self, num_pairs: usize, answers: usize) -> Result<CostEstimate> {
         let limit = self.limit();
-        let workload = &limit.workload;
-        let gathered = match &self.rows {
-            Rows::Propagated(of) => {
-                let columns = 2 * (workload.signal_dim + of.feature_columns()) + 3 * self.model.representation_width();
-                24 * num_pairs + 4 * workload.distinct_ends(num_pairs) * columns
-            }
-            _ => 0,
-        };
-        let used = limit.reserved + answers + gathered;
-        let left = Some(Memory::new(limit.memory.bytes().saturating_sub(used)));
-        let estimate = match &self.rows {
-            Rows::Propagated(_) => workload.propagation(left),
-            _ => {
-                let architecture = self.model.architecture();
-                let pairs = self.config.answered_pairs(&self.sample, architecture, num_pairs);
-                workload.pair_training(&pairs, left)
-            }
-        };
-        let remedy = match (workload.stored, num_pairs) {
-            (false, _) => "edges of a graph file can stay on disk",
-            (true, 0) => "a model with a smaller signal-dim or hop-storage float16 takes less",
-            (true, _) => "fewer pairs at a time take less",
-        };
-        estimate.map_err(|least| limit.memory.too_little(Memory::new(least.bytes() + used), remedy))
+        self.answering().estimate(num_pairs, limit.reserved + answers, Some(limit.memory))
     }
 
     /// With what others propagate: of a model that propagates before it learns, within a limit.
@@ -365,6 +311,7 @@ const PAIRS_AT_A_TIME: usize = 1 << 21;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::propagation::ExecutionMode;
     use crate::train::Config;
     use crate::training::Training;
 

@@ -80,13 +80,6 @@ impl GraphStore {
         &self.graph
     }
 
-    /// Bytes of the names of the nodes in memory.
-    pub fn num_id_bytes(&self) -> Result<usize> {
-        let lengths =
-            ["ids", "names", "name-bounds"].map(|name| Ok(self.sections.get::<u8>(name)?.map_or(0, |all| all.len())));
-        lengths.into_iter().sum()
-    }
-
     /// The names of the nodes.
     pub fn ids(&self) -> Result<Ids> {
         read_ids(&self.sections, self.graph.num_nodes(), 0..self.graph.num_nodes())

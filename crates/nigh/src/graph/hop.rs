@@ -16,6 +16,12 @@ pub(crate) struct HopBuffers {
     padded: [Matrix; 2],
 }
 
+/// Columns of the buffers for rows of this width.
+pub(crate) fn buffered_width(width: usize) -> usize {
+    let wider = whole_vectors(width);
+    if wider == width { width } else { 3 * wider }
+}
+
 /// `y = operator^hops x + b`, through buffers; an empty `b` is none.
 pub(crate) fn apply_hops(
     operator: &Operator,

@@ -22,7 +22,7 @@ pub(crate) use components::Component;
 pub(crate) use edge_mask::EdgeMask;
 pub(crate) use hop::{
     HopBuffers, HopOf, OperatorRows, PanelEntry, apply_hop_sum, apply_hops, apply_masked_hops, apply_some_rows,
-    hop_of_rows, hop_rows, whole_vectors,
+    buffered_width, hop_of_rows, hop_rows, whole_vectors,
 };
 pub(crate) use in_order::RowLookup;
 pub(crate) use near::NearRows;

@@ -1,6 +1,6 @@
 //! An architecture: branches side by side and the head over them.
 
-use super::proximity::{self, PairSource, projection};
+use super::proximity::{self, PairSource};
 use super::{Decoder, Head, Heuristic};
 use crate::dataset::Features;
 use crate::error::{Error, Result};
@@ -123,12 +123,6 @@ impl Architecture {
     /// Whether pairs have features of their own, by which they are scored.
     pub fn has_pair_features(&self) -> bool {
         !self.pair_sources.is_empty()
-    }
-
-    /// Columns of `X̂ V` in which nodes with so many features are represented; 0 if they are not.
-    pub(crate) fn directions_width(&self, num_features: usize) -> usize {
-        let is_used = self.branches.iter().any(|branch| branch.sources == [Source::Directions]);
-        if is_used { projection::leading_width(num_features) } else { 0 }
     }
 
     /// The name of the weight that features of a graph are multiplied by before message passing, if they are so wide and sparse that

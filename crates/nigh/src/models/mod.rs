@@ -39,13 +39,14 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
 use crate::ops::signal::signal_stream;
-use crate::propagation::{PanelSource, Propagation};
+use crate::propagation::{Footprint, PanelSource, Propagation};
 use crate::seeds::Seeds;
 use crate::source::Source;
 use crate::source::structure::structure_rows;
 use crate::tape::{Pass, WeightAccess, Weights};
 use encoder::{Pretraining, standardization};
 use gated::gate;
+use proximity::pair_head::PairHead;
 use proximity::{pair_scalars, projection, vectors};
 use std::sync::Arc;
 
@@ -77,14 +78,16 @@ impl Model {
         seeds: Seeds,
         most: usize,
     ) -> Result<Option<Model>> {
-        let (weights, width) = declared(&architecture, &shape, seeds, most)?;
-        let fits = weights.fits();
-        Ok(fits.then_some(Model { architecture, shape, seeds, representation_width: width, weights }))
+        let view = View::empty(shape.num_features);
+        let Declared { weights, recording, .. } = declared(&architecture, &shape, seeds, most, &view)?;
+        let (fits, representation_width) = (weights.fits(), recording.output.width());
+        Ok(fits.then_some(Model { architecture, shape, seeds, representation_width, weights }))
     }
 
     /// How many numbers a model has, for which no memory is allocated.
     pub(crate) fn num_numbers(architecture: &Architecture, shape: &Shape) -> Result<usize> {
-        Ok(declared(architecture, shape, Seeds::new(0), 0)?.0.num_declared())
+        let view = View::empty(shape.num_features);
+        Ok(declared(architecture, shape, Seeds::new(0), 0, &view)?.weights.num_declared())
     }
 
     /// The numbers behind the model.
@@ -219,15 +222,6 @@ impl Model {
         num_pair_scalars(&self.architecture, &self.shape)
     }
 
-    /// Columns of everything that is in memory while `H` of this many nodes with such features is computed.
-    pub(crate) fn recorded_width(&self, features: &Features, num_nodes: usize) -> usize {
-        let recording = self.record(&View::empty(self.shape.num_features));
-        // Here features are dense.
-        let is_sparse = matches!(features, Features::Sparse(_)) && self.architecture.uses(Source::Features);
-        let left_out = if is_sparse { self.shape.num_features } else { 0 };
-        recording.held_width(num_nodes, self.gated_branches().is_some()).saturating_sub(left_out)
-    }
-
     /// Records the framework equation over one graph.
     pub fn record(&self, view: &View) -> Recording {
         let fits = view.features.cols() == self.shape.num_features
@@ -252,29 +246,62 @@ impl Model {
     }
 }
 
-/// The weights of a model, with memory for at most so many numbers, and the width of its representations.
-fn declared(architecture: &Architecture, shape: &Shape, seeds: Seeds, most: usize) -> Result<(Weights, usize)> {
+impl Architecture {
+    /// What a model of this shape holds for every node, and in its weights. No memory is allocated for them.
+    pub(crate) fn footprint(&self, shape: &Shape) -> Result<Footprint> {
+        let view = View::of_steps(shape.num_features);
+        let Declared { mut weights, recording, head } = declared(self, shape, Seeds::new(0), 0, &view)?;
+        let features = if self.uses(Source::Features) { shape.num_features } else { 0 };
+        let numbers = weights.num_declared();
+        let mut branches = |ask: Ask<'_>| {
+            let is_taken = self.head == Head::Gated && self.branches.iter().any(|branch| ask.takes(branch));
+            let access = WeightAccess::Declare(&mut weights);
+            is_taken.then(|| record(self, shape, Seeds::new(0), access, &view, ask).footprint()).unwrap_or_default()
+        };
+        let [agreement, classes] = [Ask::Agreement, Ask::Classes(&[])].map(&mut branches);
+        let head = head.map_or([0; 2], |head| head.footprint());
+        let recorded = Footprint { features, numbers, head, ..recording.footprint() };
+        if self.head != Head::Gated {
+            return Ok(recorded);
+        }
+        // Its branches are learnt in recordings of their own: two passes agree, whose scores are compared.
+        let learnt = |of: Footprint| of.kept + of.values + of.gradients;
+        let gradients = learnt(agreement) + 2 * agreement.output + learnt(classes);
+        Ok(Footprint { gradients, in_blocks: false, ..recorded })
+    }
+}
+
+/// The weights of a model, and the steps in which they are used.
+struct Declared {
+    weights: Weights,
+    recording: Recording,
+    /// Of pairs, if scores are learnt.
+    head: Option<PairHead>,
+}
+
+/// With memory for at most so many numbers.
+fn declared(architecture: &Architecture, shape: &Shape, seeds: Seeds, most: usize, view: &View) -> Result<Declared> {
     if shape.num_classes().is_some() && !architecture.can_classify() {
         return Err(Error::CannotClassify);
     }
     let mut weights = Weights::with_room(seeds, most);
     let mut access = WeightAccess::Declare(&mut weights);
-    let view = View::empty(shape.num_features);
-    let recording = record(architecture, shape, seeds, access.reborrow(), &view, Ask::Everything);
+    let recording = record(architecture, shape, seeds, access.reborrow(), view, Ask::Everything);
     let width = recording.output.width();
     if shape.num_classes().is_some() && architecture.head == Head::Gated {
         access.frozen(gate::GATE, [1, architecture.branches.len()]);
     }
-    if let Answer::Scores(scoring) = shape.answer {
-        scoring.record(&mut access, width, num_pair_scalars(architecture, shape));
-    }
+    let head = match shape.answer {
+        Answer::Scores(scoring) => scoring.record(&mut access, width, num_pair_scalars(architecture, shape)),
+        Answer::Classes(_) | Answer::Sets(_) => None,
+    };
     let num_scalars = num_pair_scalars(architecture, shape);
     pair_scalars::declare(num_scalars, &mut access);
     if architecture.projects_features() {
         projection::declare(shape.num_features, &mut access);
     }
     vectors::declare(&architecture.pair_sources, &mut access);
-    Ok((weights, width))
+    Ok(Declared { weights, recording, head })
 }
 
 fn num_pair_scalars(architecture: &Architecture, shape: &Shape) -> usize {

@@ -11,6 +11,7 @@ use crate::label_sets::LabelSets;
 use crate::linalg::Matrix;
 use crate::ops::normalize::NormalizeRows;
 use crate::ops::signal::Stochastic;
+use crate::propagation::Footprint;
 use crate::seeds::{Purpose, Seeds};
 use crate::source::Source;
 use crate::source::labels::{LabelKind, label_rows};
@@ -272,9 +273,9 @@ impl Recording {
         num_nodes > EVALUATED_AT_A_TIME && !self.trained_whole && self.can_restrict()
     }
 
-    /// Columns of everything that is in memory while `H` of this many nodes is computed.
-    pub(super) fn held_width(&self, num_nodes: usize, is_gated: bool) -> usize {
-        self.tape.total_width(self.represents_in_blocks(num_nodes) && !is_gated) + self.output.width()
+    /// Columns of all that is held for every node.
+    pub(super) fn footprint(&self) -> Footprint {
+        Footprint { output: self.output.width(), ..self.tape.footprint() }
     }
 
     /// Restricts the rows of `H` to these nodes, in this order; `None` for all nodes again.

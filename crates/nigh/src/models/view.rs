@@ -115,6 +115,12 @@ impl View {
         Levels { operator: &self.operator, execution: &self.execution, source }
     }
 
+    /// No nodes, under an operator that is not the identity, so that every step of message passing is recorded.
+    pub(super) fn of_steps(num_features: usize) -> View {
+        let view = View::empty(num_features);
+        View { operator: Operator::walk(view.operator.graph().clone()), ..view }
+    }
+
     /// The reconstruction of the visible edges.
     pub(super) fn ridge(&self) -> &Ridge {
         self.ridge.get_or_init(|| Ridge::new(self.operator.graph().clone()))

@@ -1,7 +1,7 @@
 //! `Y = Σ_k a_k Ã^k X`: neighbourhoods of every size at once, with learnt or fixed coefficients.
 
 use super::propagate::draw_edges;
-use crate::graph::{EdgeMask, HopBuffers, Operator, apply_hop_sum, apply_hops, apply_masked_hops};
+use crate::graph::{EdgeMask, HopBuffers, Operator, apply_hop_sum, apply_hops, apply_masked_hops, buffered_width};
 use crate::linalg::dispatch::simd;
 use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, add_scaled, dot, for_row_blocks, for_two_row_blocks, rows_of};
@@ -91,6 +91,11 @@ impl Operation for HopSum {
         draw_edges(&mut self.mask, &self.operator, a.len() - 1, pass);
         let mask = self.mask.as_mut().and_then(EdgeMask::drawn);
         apply_hop_sum(&self.operator, a, mask, inputs.get(0), output, &mut self.buffers);
+    }
+
+    /// Buffers of the hops, and two powers of the gradient.
+    fn buffered_width(&self, inputs: &[usize]) -> usize {
+        buffered_width(inputs[0]) + 2 * inputs[0]
     }
 
     fn backward(&mut self, inputs: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {

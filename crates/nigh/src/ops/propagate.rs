@@ -1,6 +1,6 @@
 //! `Y = Ã^K X + b`: message passing without weights.
 
-use crate::graph::{EdgeMask, HopBuffers, Operator, apply_hops, apply_masked_hops};
+use crate::graph::{EdgeMask, HopBuffers, Operator, apply_hops, apply_masked_hops, buffered_width};
 use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, column_sums};
 use crate::seeds::Purpose;
@@ -71,6 +71,10 @@ impl Operation for Propagate {
         if let Some(bias) = inputs.get(1) {
             column_sums(gradient, None, bias.data_mut(), &mut self.sums);
         }
+    }
+
+    fn buffered_width(&self, inputs: &[usize]) -> usize {
+        buffered_width(inputs[0])
     }
 
     /// Every training pass drops other edges.

@@ -1,8 +1,10 @@
 //! What a run takes in memory, on disk and in time, and how it is done within a limit.
 
 mod pairs;
+mod whole;
 
 pub(crate) use pairs::PairWorkload;
+pub(crate) use whole::{Footprint, WholeWorkload};
 
 use super::{PanelPlan, PanelProgress};
 use crate::error::Result;
@@ -42,8 +44,6 @@ pub struct Workload {
     pub hops: usize,
     /// How rows are stored between hops.
     pub storage: Storage,
-    /// Bytes of the program itself, and of rows on their way into a file.
-    pub buffers: usize,
 }
 
 /// What decides how much training on sampled pairs takes, beside the graph.
@@ -109,13 +109,9 @@ pub struct CostEstimate {
 }
 
 const PANELS: &str = "panels of Ã^K E";
-/// The program and its threads, and blocks of rows on their way into a file. Measured beyond what is counted: 14 MiB before anything
-/// is propagated, 18 to 30 MiB for .npy, 20 to 57 MiB for .parquet.
-pub(crate) const PROPAGATION_BUFFERS: usize = 64 << 20;
-/// The same with a model that is applied to the rows. Measured: 50 to 78 MiB.
-pub(crate) const MODEL_BUFFERS: usize = 96 << 20;
-/// The same with a model that learns from the rows, and all steps of a batch. Measured: 17 to 150 MiB, as the batch is large.
-const LEARNING_BUFFERS: usize = 160 << 20;
+/// The program and its threads, and blocks of rows on their way into a file or through a model. Measured beyond what is counted: 14 MiB
+/// before anything is propagated, 18 to 30 MiB for .npy, 20 to 57 MiB for .parquet, 3 to 75 MiB where weights are learnt or applied.
+pub(crate) const BUFFERS: usize = 64 << 20;
 /// The recordings of all masked parts are kept while their propagated rows together take no more than this.
 pub(crate) const KEPT_RECORDINGS: usize = 512 << 20;
 /// Edges of a graph file that are in memory at a time: two stretches of rows, and blocks that were looked up.
@@ -127,19 +123,25 @@ const LEAST_WIDTH: usize = 4;
 impl Workload {
     /// Of a graph, with the usual settings.
     pub fn of_graph(graph: &Graph, signal_dim: usize, hops: usize) -> Workload {
+        let (weighted, stored) = (graph.is_weighted(), graph.is_stored());
+        let counts = Workload::of_counts(graph.num_nodes(), graph.num_edges());
+        Workload { weighted, stored, signal_dim, width: signal_dim, hops, ..counts }
+    }
+
+    /// A graph file of these counts, without weights and names.
+    pub(crate) fn of_counts(num_nodes: usize, num_edges: usize) -> Workload {
         Workload {
-            num_nodes: graph.num_nodes(),
-            num_edges: graph.num_edges(),
-            weighted: graph.is_weighted(),
-            stored: graph.is_stored(),
+            num_nodes,
+            num_edges,
+            weighted: false,
+            stored: true,
             id_bytes: 0,
             feature_bytes: 0,
             feature_columns: 0,
-            signal_dim,
-            width: signal_dim,
-            hops,
+            signal_dim: 0,
+            width: 0,
+            hops: 0,
             storage: Storage::Single,
-            buffers: PROPAGATION_BUFFERS,
         }
     }
 
@@ -166,6 +168,20 @@ impl Workload {
     /// How `Ã^K E` is computed within this memory, or the least that would be enough.
     pub fn propagation(&self, memory: Option<Memory>) -> std::result::Result<CostEstimate, Memory> {
         self.first_within(memory, |way, width| self.estimate(way, width))
+    }
+
+    /// The same, with `gathered` bytes of rows while panels are in memory, and `answered` bytes after them.
+    pub(crate) fn propagation_of(
+        &self,
+        memory: Option<Memory>,
+        gathered: usize,
+        answered: usize,
+    ) -> std::result::Result<CostEstimate, Memory> {
+        self.first_within(memory, |way, width| {
+            let estimate = self.estimate(way, width);
+            let answers = gathered.max(answered.saturating_sub(estimate.panel_bytes()));
+            estimate.with("answers", answers)
+        })
     }
 
     /// The best way that fits.
@@ -219,7 +235,7 @@ impl Workload {
             part(PANELS, self.panel_bytes(panel_width)),
             part("features", self.feature_bytes),
             part("ids", self.id_bytes),
-            part("buffers", self.buffers),
+            part("buffers", BUFFERS),
         ];
         memory.retain(|part| part.bytes > 0);
         let waiting = if panel_width < self.signal_dim { self.signal_dim } else { 0 };
@@ -243,20 +259,29 @@ impl Workload {
         sampled: &SampledWorkload,
         memory: Option<Memory>,
     ) -> std::result::Result<CostEstimate, Memory> {
-        self.first_within(memory, |way, width| self.sampled_estimate(sampled, way, width))
+        self.first_within(memory, |way, width| self.sampled_estimate(sampled, way, width, memory.is_some()))
     }
 
     /// Pairs are drawn, rows are gathered, weights are learnt: what takes the most memory counts.
-    fn sampled_estimate(&self, sampled: &SampledWorkload, way: ExecutionMode, panel_width: usize) -> CostEstimate {
+    fn sampled_estimate(
+        &self,
+        sampled: &SampledWorkload,
+        way: ExecutionMode,
+        panel_width: usize,
+        is_limited: bool,
+    ) -> CostEstimate {
         let SampledWorkload { positives, negatives_per_positive: ratio, evaluated } = *sampled;
         let ends = |pairs: usize| self.distinct_ends(pairs);
         let nodes = ends(positives * (1 + ratio)) + ends(evaluated);
         let (rows, pairs) = (4 * nodes * (self.signal_dim + self.feature_columns), positives * (1 + ratio) + evaluated);
         let (csr, operator) = (self.csr_bytes(), 4 * self.num_nodes);
-        // A graph in memory stays there, beside the one without held-out edges.
-        let (held, streamed) = if self.stored { (0, self.streamed_bytes()) } else { (csr, csr) };
+        // A graph in memory stays there, in addition to the one without held-out edges.
+        let stays_on_disk = self.stored && is_limited;
+        let (held, streamed) = if stays_on_disk { (0, self.streamed_bytes()) } else { (csr, csr) };
         let edges = if way == ExecutionMode::OutOfCore { self.streamed_bytes() } else { csr };
-        let lengths = if self.stored { 4 * self.num_nodes } else { 0 };
+        let lengths = if stays_on_disk { 4 * self.num_nodes } else { 0 };
+        let widest = self.signal_dim.max(self.feature_columns);
+        let panel = if is_limited { panel_width } else { widest };
         let drawing = vec![
             part("edges (CSR)", held + streamed + lengths),
             // Numbers of edges and their order, then the edges.
@@ -265,7 +290,7 @@ impl Workload {
         let gathering = vec![
             part("edges (CSR)", held + edges),
             part("operator", operator),
-            part(PANELS, self.panel_bytes(panel_width)),
+            part(PANELS, self.panel_bytes(panel)),
             part("pairs", 8 * pairs + 4 * nodes),
             part("gathered rows", rows),
         ];
@@ -277,14 +302,12 @@ impl Workload {
             part("representations", 4 * ends(evaluated) * self.width),
         ];
         let most = [drawing, gathering, learning].into_iter().max_by_key(|parts| total(parts)).expect("three");
-        let kept =
-            [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", LEARNING_BUFFERS)];
+        let kept = [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", BUFFERS)];
         let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();
         memory.retain(|part| part.bytes > 0);
-        let widest = self.signal_dim.max(self.feature_columns);
         let mut disk = vec![
-            part("panels that wait", if panel_width < widest { 4 * self.num_nodes * widest } else { 0 }),
-            part("graph without held-out edges", if self.stored { csr } else { 0 }),
+            part("panels that wait", if panel < widest { 4 * self.num_nodes * widest } else { 0 }),
+            part("graph without held-out edges", if stays_on_disk { csr } else { 0 }),
         ];
         disk.retain(|part| part.bytes > 0);
         CostEstimate { way, panel_width, memory, disk }
@@ -315,27 +338,6 @@ impl Workload {
         })
     }
 
-    /// What training in memory takes, of a model whose representations are those of all nodes at once.
-    pub(crate) fn training(&self, num_pairs: usize) -> Vec<PartSize> {
-        let rows = |columns: usize| 4 * self.num_nodes * columns;
-        let mut parts = vec![
-            part("edges (CSR)", self.csr_bytes()),
-            part("edges without held-out ones", self.csr_bytes()),
-            part("operator, addresses", 12 * self.num_nodes),
-            // E, Ẽ and what lies between two hops.
-            part("signal", 3 * rows(whole_vectors(self.signal_dim))),
-            part("features", 2 * self.feature_bytes + rows(1)),
-            // H, its gradient, and those of the map before it.
-            part("representations", 4 * rows(self.width)),
-            // Positive and negative pairs, and the incidence lists of both.
-            part("pairs", 56 * num_pairs),
-            part("ids", self.id_bytes),
-            part("buffers", LEARNING_BUFFERS),
-        ];
-        parts.retain(|part| part.bytes > 0);
-        parts
-    }
-
     /// What makes a run take less memory.
     pub fn remedy(&self) -> &'static str {
         match (self.stored, self.storage) {
@@ -357,6 +359,17 @@ impl Workload {
 }
 
 impl CostEstimate {
+    /// Of a run that holds all that it needs.
+    pub(crate) fn in_memory(panel_width: usize, memory: Vec<PartSize>) -> CostEstimate {
+        CostEstimate { way: ExecutionMode::InMemory, panel_width, memory, disk: Vec::new() }
+    }
+
+    /// With something else in memory.
+    pub(crate) fn with(mut self, what: &'static str, bytes: usize) -> CostEstimate {
+        self.memory.extend((bytes > 0).then_some(part(what, bytes)));
+        self
+    }
+
     /// In memory altogether.
     pub fn total(&self) -> usize {
         total(&self.memory)
@@ -406,20 +419,7 @@ mod tests {
     use super::*;
 
     fn billion() -> Workload {
-        Workload {
-            num_nodes: 50_000_000,
-            num_edges: 1_000_000_000,
-            weighted: false,
-            stored: true,
-            id_bytes: 0,
-            feature_bytes: 0,
-            feature_columns: 0,
-            signal_dim: 32,
-            width: 32,
-            hops: 2,
-            storage: Storage::Single,
-            buffers: PROPAGATION_BUFFERS,
-        }
+        Workload { signal_dim: 32, width: 32, hops: 2, ..Workload::of_counts(50_000_000, 1_000_000_000) }
     }
 
     #[test]
@@ -480,7 +480,7 @@ mod tests {
             ..billion()
         };
         let csr = 8 * (n + 1) + 8 * 1_000_000;
-        let found = workload.sampled_estimate(&sampled, ExecutionMode::Panels, 8);
+        let found = workload.sampled_estimate(&sampled, ExecutionMode::Panels, 8, true);
         // Rows are learnt from once they are gathered, and are there twice then: as they were gathered, and as they are read.
         assert_eq!(bytes(&found.memory, "gathered rows"), 2 * 4 * (2 * n) * (64 + 100));
         assert_eq!(bytes(&found.memory, "pairs"), 8 * 600_000 + 8 * (2 * n));
@@ -488,7 +488,8 @@ mod tests {
         assert_eq!(bytes(&found.memory, "features"), 4 * 100 * n);
         assert_eq!(bytes(&found.memory, "edges (CSR)"), csr, "a graph in memory stays there");
         assert_eq!(found.disk, [PartSize { part: "panels that wait", bytes: 4 * n * 100 }]);
-        let stored = Workload { stored: true, ..workload }.sampled_estimate(&sampled, ExecutionMode::OutOfCore, 8);
+        let stored =
+            Workload { stored: true, ..workload }.sampled_estimate(&sampled, ExecutionMode::OutOfCore, 8, true);
         assert_eq!(bytes(&stored.memory, "edges (CSR)"), 0, "one in a file is not needed any more");
         assert_eq!(bytes(&stored.disk, "graph without held-out edges"), csr);
     }

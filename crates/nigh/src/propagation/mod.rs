@@ -18,10 +18,10 @@ mod source;
 mod spill;
 pub(crate) mod walks;
 
-pub use cost::{CostEstimate, ExecutionMode, Workload};
 pub(crate) use cost::{
-    KEPT_RECORDINGS, MODEL_BUFFERS, PROPAGATION_BUFFERS, PairWorkload, PartSize, SampledWorkload, measure_hop, total,
+    BUFFERS, Footprint, KEPT_RECORDINGS, PairWorkload, PartSize, SampledWorkload, WholeWorkload, measure_hop, total,
 };
+pub use cost::{CostEstimate, ExecutionMode, Workload};
 pub(crate) use execution::Execution;
 pub(crate) use gathered::GatheredRows;
 pub use matrix_file::MatrixFile;

@@ -13,6 +13,7 @@ pub(crate) use weights::WeightAccess;
 pub use weights::{Init, InitScheme, Weight, Weights};
 
 use crate::linalg::Matrix;
+use crate::propagation::Footprint;
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::threads;
 
@@ -48,6 +49,12 @@ pub trait Operation: Send + std::fmt::Debug {
 
     /// Writes, for each input that wants one, the gradient of `<gradient, output>` with respect to it.
     fn backward(&mut self, inputs: Inputs<'_>, output: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>);
+
+    /// Columns of buffers with a row for each node that it keeps between passes, given the columns of its inputs.
+    fn buffered_width(&self, inputs: &[usize]) -> usize {
+        let _ = inputs;
+        0
+    }
 
     /// Whether row `i` of the output follows from row `i` of the inputs that are steps, and from nothing else of them.
     fn is_row_wise(&self) -> bool {
@@ -145,6 +152,7 @@ impl Gradients<'_> {
 struct Step {
     operation: Box<dyn Operation>,
     width: usize,
+    buffered_width: usize,
     inputs: Vec<Place>,
     /// The gradient passes here on its way to a weight.
     differentiable: bool,
@@ -182,6 +190,7 @@ impl Tape {
             differentiable: any(&|step| step.differentiable),
             is_dynamic: operation.is_dynamic() || any(&|step| step.is_dynamic),
             inputs: inputs.iter().map(|input| input.place).collect(),
+            buffered_width: operation.buffered_width(&widths),
             operation: Box::new(operation),
             width,
         };
@@ -237,9 +246,24 @@ impl Tape {
             .sum()
     }
 
-    /// The columns of all values together, or only of those that stay from pass to pass.
-    pub fn total_width(&self, constants_only: bool) -> usize {
-        self.steps.iter().filter(|step| !(constants_only && step.is_dynamic)).map(|step| step.width).sum()
+    /// Columns of all that is held for every row.
+    pub(crate) fn footprint(&self) -> Footprint {
+        let mut found = Footprint { in_blocks: self.can_restrict(), ..Footprint::default() };
+        for (at, step) in self.steps.iter().enumerate() {
+            let mut readers = self.steps.iter().filter(|other| other.inputs.contains(&Place::Step(at))).peekable();
+            let is_inner = !step.is_dynamic && readers.peek().is_some() && readers.all(|reader| !reader.is_dynamic);
+            match (is_inner, step.is_dynamic) {
+                (true, _) => found.inner += step.width,
+                (false, false) => found.kept += step.width,
+                (false, true) => found.values += step.width,
+            }
+            match step.is_dynamic {
+                false => found.kept += step.buffered_width,
+                true => found.values += step.buffered_width,
+            }
+            found.gradients += if step.differentiable { step.width } else { 0 };
+        }
+        found
     }
 
     /// Whether a value stays the same from pass to pass.

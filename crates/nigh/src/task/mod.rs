@@ -21,7 +21,9 @@ pub use negatives::{EvaluationNegatives, Negatives};
 pub use pairwise::SameLabelPairs;
 pub use ranking::EvaluationPairs;
 pub(crate) use ranking::{ConnectedPairs, Ranking};
-pub(crate) use sampled::{DrawnPairs, MOST_HELD_OUT, SampledPairs, Sampling};
+#[cfg(test)]
+pub(crate) use sampled::MOST_HELD_OUT;
+pub(crate) use sampled::{DrawnPairs, SampledPairs, Sampling};
 pub(crate) use sampled::{MOST_LISTED, edges_at, held_out_edges, num_held_out, sample_pairs};
 
 use crate::dataset::{Dataset, Features, FixedPairs, FixedSplit, Sample};

@@ -4,6 +4,7 @@ use super::config::{Choices, Config, NodeFeatures, Protocol, Resolved};
 use crate::choices::{Optimizer, Schedule};
 use crate::dataset::{Dataset, FixedSplit, PaperDefaults};
 use crate::error::{Error, Result};
+use crate::graph::Graph;
 use crate::metric::{ClassMetric, Metric, PairMetric, SetMetric};
 use crate::models::catalog::{self, CatalogModel, Hyperparameters};
 use crate::models::preset::Preset;
@@ -46,6 +47,21 @@ impl Config {
         let dataset = self.node_features.seen(dataset);
         let preset = of_catalog.preset(Dimensions::of(&dataset));
         self.resolve_for(&dataset, model, &architecture, preset)
+    }
+
+    /// As `resolve`, for a graph without features of which only these counts are known: so large that proximities are estimated.
+    pub(crate) fn resolve_counts(self, dimensions: Dimensions) -> Result<Resolved> {
+        let model = self.chosen_model().name;
+        let of_catalog = catalog::find(&model)?;
+        let architecture = of_catalog.architecture(&Hyperparameters::default());
+        let config = Config {
+            proximities: Auto::Is(self.proximities.unwrap_or(Proximities::Estimated)),
+            longest_walk: Auto::Is(self.longest_walk.unwrap_or(LONGEST_WALKS[1])),
+            same_label_pairs: Auto::Is(self.same_label_pairs.unwrap_or(SameLabelPairs::Sampled)),
+            ..self
+        };
+        let smallest = Dataset::from_graph("a graph file", Graph::from_edges(2, &[[0, 1]])?.0);
+        config.resolve_for(&smallest, model, &architecture, of_catalog.preset(dimensions))
     }
 
     /// The data with a split of one's own, on which every repeat is then trained. It has to fit the task and the other settings.

@@ -15,7 +15,7 @@ use crate::seeds::Seeds;
 use crate::source::Source;
 use crate::task::{
     DrawnPairs, EvaluationPairs, PairParts, Part, SampledPairs, Sampling, Split, TrainingPairs, held_out_edges,
-    num_held_out, sample_pairs,
+    sample_pairs,
 };
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -54,14 +54,10 @@ impl RequiredNodes {
 impl Resolved {
     /// How many pairs such a training asks about in a graph of so many edges.
     pub(crate) fn sampled_workload(&self, num_edges: usize) -> SampledWorkload {
-        let held_out = num_held_out(num_edges, &self.split()).unwrap_or_default();
-        let ratios = [self.valid_negative_ratio, self.test_negative_ratio].map(f64::from);
-        let evaluated =
-            held_out.iter().zip(ratios).map(|(&count, ratio)| (count as f64 * (1.0 + ratio)).ceil() as usize);
         SampledWorkload {
             positives: self.epochs.saturating_mul(self.pairs_per_epoch.min(num_edges)),
             negatives_per_positive: self.negatives_per_positive,
-            evaluated: evaluated.sum(),
+            evaluated: self.num_evaluated(num_edges),
         }
     }
 

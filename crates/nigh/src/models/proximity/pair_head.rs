@@ -8,6 +8,7 @@ use crate::ops::dropout::ReluDropout;
 use crate::ops::layer_norm::LayerNorm;
 use crate::ops::linear::LinearMap;
 use crate::ops::pairs;
+use crate::propagation::Footprint;
 use crate::seeds::Seeds;
 use crate::tape::{Init, Pass, Tape, Var, WeightAccess, Weights};
 
@@ -95,6 +96,12 @@ impl PairHead {
         };
         let (num_positive, pairs) = (0, Vec::new());
         PairHead { tape, product, scalars, score, num_positive, pairs, incidence: Incidence::with_pairs() }
+    }
+
+    /// Columns of values and of gradients for every pair.
+    pub fn footprint(&self) -> [usize; 2] {
+        let Footprint { values, gradients, .. } = self.tape.footprint();
+        [values, gradients]
     }
 
     /// Sets the pairs that should score high, for all losses to come.

@@ -38,6 +38,11 @@ pub(in crate::models) fn declare(sources: &[PairSource], weights: &mut WeightAcc
     }
 }
 
+/// The width of a vector with all of its blocks, of nodes with this many features that are represented in so many columns.
+pub(crate) fn most_vectors_width(num_features: usize, representation: usize) -> usize {
+    COLUMNS * (WALKS.len() + 2) + HOPS_OF_FEATURES.len() * num_features.min(COLUMNS) + representation
+}
+
 impl Model {
     /// The vectors of all nodes, given their representations.
     pub(crate) fn vectors(&self, view: &View, h: &Matrix) -> Matrix {

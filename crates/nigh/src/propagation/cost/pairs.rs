@@ -1,6 +1,9 @@
 //! What it takes to compare many pairs over one graph, and how that is done within a limit.
 
-use super::{CostEstimate, ExecutionMode, KEPT_RECORDINGS, LEARNING_BUFFERS, PANELS, PartSize, Workload, part, total};
+use super::whole::BLOCK_OF_NODES;
+use super::{
+    BUFFERS, CostEstimate, ExecutionMode, Footprint, KEPT_RECORDINGS, PANELS, PartSize, Workload, part, total,
+};
 use crate::memory::Memory;
 use crate::propagation::products::{GROUP, PANEL};
 
@@ -26,8 +29,13 @@ pub(crate) struct PairWorkload {
     /// Hops at which the rows of the ends of pairs are gathered, and inner products of a pair.
     pub hops: usize,
     pub products: usize,
-    /// Columns of all `Ã^k X̂ V` that represent a node, and of one of them; zero without features.
-    pub represented: [usize; 2],
+    /// Columns that representations take, if there are any.
+    pub footprint: Footprint,
+    /// Features that are compared, seen in 256 directions at most.
+    pub directions: usize,
+    /// Positive pairs of a step, 0 for all of a fold, and negative ones for each.
+    pub batch: usize,
+    pub negatives_per_positive: usize,
 }
 
 /// Nodes whose vectors are held at a time.
@@ -43,18 +51,17 @@ impl Workload {
         if self.stored && pairs.is_large {
             candidates.extend(widths().map(|width| (ExecutionMode::OutOfCore, width)));
         }
-        self.first_of(&candidates, memory, |way, width| self.pair_estimate(pairs, way, width))
+        self.first_of(&candidates, memory, |way, width| self.pair_estimate(pairs, way, width, memory.is_some()))
     }
 
     /// Edges are held out, pairs are compared over the graph of each fold and then over that of validation and test, and weights are learnt
     /// from the numbers: what takes the most memory counts.
-    fn pair_estimate(&self, pairs: &PairWorkload, way: ExecutionMode, width: usize) -> CostEstimate {
+    fn pair_estimate(&self, pairs: &PairWorkload, way: ExecutionMode, width: usize, is_limited: bool) -> CostEstimate {
         let (n, csr) = (self.num_nodes, self.csr_bytes());
-        let PairWorkload {
-            folds, fold_pairs, evaluated, numbers, hops, products, represented: [blocks, columns], ..
-        } = *pairs;
+        let PairWorkload { folds, fold_pairs, evaluated, numbers, hops, products, footprint, .. } = *pairs;
         let views = 1 + folds + usize::from(pairs.has_test_view);
-        let known = if !pairs.holds_out || self.stored && pairs.is_large { 0 } else { csr };
+        let stays_on_disk = self.stored && pairs.is_large && is_limited;
+        let known = if !pairs.holds_out || stays_on_disk { 0 } else { csr };
         let edges = match way {
             ExecutionMode::OutOfCore => self.streamed_bytes(),
             ExecutionMode::InMemory | ExecutionMode::Panels => views * csr,
@@ -80,30 +87,47 @@ impl Workload {
                 part("pairs", count * (24 + 4 * (numbers + products))),
             ]
         };
-        let panels = if pairs.exact.is_none() || columns > 0 { 8 * n * width } else { 0 };
+        let has_features = pairs.directions > 0;
+        let panels = if pairs.exact.is_none() || has_features { 8 * n * width } else { 0 };
         let tables = |folds: usize| folds * fold_pairs * (8 + 4 * numbers);
         let listed = if pairs.is_large || !pairs.holds_out { 0 } else { 16 * self.num_edges };
         let drawing = fixed(vec![part("pairs", listed + 8 * (fold_pairs * folds + evaluated))]);
-        let of_fold = [compared(fold_pairs).to_vec(), vec![part("numbers of pairs", tables(folds.saturating_sub(1)))]];
-        let of_evaluation = [compared(evaluated).to_vec(), vec![part("numbers of pairs", tables(folds))]];
-        let comparing = [of_fold, of_evaluation].map(|parts| {
-            let panels = part(PANELS, panels);
-            let features = part("propagated features", 4 * n * if columns > 0 { blocks + columns } else { 0 });
-            fixed([vec![panels, features], parts.concat()].concat())
-        });
-        let kept_folds = if 4 * n * blocks * folds <= KEPT_RECORDINGS { folds } else { 1 };
-        let learning = fixed(vec![
-            part("numbers of pairs", tables(folds) + evaluated * (16 + 8 * numbers)),
-            part("propagated features", 4 * n * blocks * (kept_folds + views - folds)),
-            part("representations", 4 * n * columns),
+        // Those of all folds share what a step computes, and keep what messages gave them where that is little.
+        let Footprint { inner, kept, values, gradients, output, .. } = footprint;
+        let step = match (pairs.batch, folds) {
+            (_, 0) => 0,
+            (0, _) => fold_pairs,
+            (batch, _) => (batch * (1 + pairs.negatives_per_positive)).min(fold_pairs),
+        };
+        let of_step = || part("steps of pairs", footprint.head_bytes(step, evaluated) + 48 * step + 4 * n);
+        let kept_folds = if 4 * n * kept * folds <= KEPT_RECORDINGS { folds } else { folds.min(1) };
+        let trained = if folds > 0 { kept * kept_folds + values + gradients } else { 0 };
+        let evaluations = views - folds;
+        let rows = |columns: usize| part("representations", 4 * n * columns);
+        let tables_of = |count: usize| part("numbers of pairs", tables(count));
+        let panel = part(PANELS, panels);
+        let of_fold = fixed([compared(fold_pairs).to_vec(), vec![panel, tables_of(folds.saturating_sub(1))]].concat());
+        // Representations of the evaluation follow the first step.
+        let starting = fixed(vec![
+            part(PANELS, if has_features { 8 * n * width } else { 0 }),
+            tables_of(folds),
+            of_step(),
+            rows(trained + evaluations * (inner + kept)),
         ]);
+        // All nodes are represented block by block.
+        let block = 4 * n.min(BLOCK_OF_NODES) * (kept + values);
+        let held = part("representations", 4 * n * (trained + evaluations * (kept + output)) + block);
+        let of_evaluation =
+            fixed([compared(evaluated).to_vec(), vec![panel, tables_of(folds), of_step(), held]].concat());
         // Blocks of columns as they are gathered, at length one, and side by side.
-        let vectors = fixed(vec![part(PANELS, 8 * n * width), part("vectors", 4 * 960 * ends(evaluated).min(VECTORS))]);
-        let [of_fold, of_evaluation] = comparing;
-        let stages = [drawing, of_fold, of_evaluation, learning, vectors];
+        let vectors = fixed(vec![
+            part(PANELS, 8 * n * width),
+            part("vectors", if folds > 0 { 4 * 960 * ends(evaluated).min(VECTORS) } else { 0 }),
+            rows(if has_features { kept + output } else { 0 }),
+        ]);
+        let stages = [drawing, of_fold, starting, of_evaluation, vectors];
         let most = stages.into_iter().max_by_key(|parts| total(parts)).expect("five stages");
-        let kept =
-            [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", LEARNING_BUFFERS)];
+        let kept = [part("features", self.feature_bytes), part("ids", self.id_bytes), part("buffers", BUFFERS)];
         let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();
         memory.retain(|part| part.bytes > 0);
         let disk = if way == ExecutionMode::OutOfCore && pairs.holds_out { views * csr } else { 0 };
