@@ -156,7 +156,7 @@ impl Graph {
             Some("none") => WeightColumn::None,
             Some(column) => WeightColumn::Column(column.to_string()),
         };
-        let separator = text("label_separator")?.map(|text| text.parse()).transpose();
+        let separator = text("label_separator")?.map(|text| text.parse().map_err(nigh::Error::from)).transpose();
         let input = InputFiles {
             edge_columns: EdgeColumns {
                 source: text("source")?,

@@ -30,7 +30,7 @@ mod _nigh {
     #[pymodule_export]
     use crate::memory::{check_memory, estimate};
     #[pymodule_export]
-    use crate::models::{Embedding, Model, train};
+    use crate::model::{Embedding, Model, train};
     #[pymodule_export]
     use crate::program::program;
     #[pymodule_export]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import nigh
+from ray_graphs import Graph
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +33,30 @@ def program() -> Path:
     if not path.exists():
         pytest.skip(f"there is no {path}: cargo build --release")
     return path
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory, program: Path) -> dict[str, Graph]:
+    folder = tmp_path_factory.mktemp("graphs")
+    return {kind: Graph(folder, program, kind) for kind in ("counted", "holes", "weighted", "names")}
+
+
+@pytest.fixture(scope="module")
+def kills(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kills")
+
+
+@pytest.fixture(scope="module")
+def cluster(kills: Path, ray_token: str) -> Iterator[None]:
+    """Ray with room for four workers, as `nigh.ray` starts it."""
+    ray = pytest.importorskip("ray")
+    from nigh.ray import _workers
+
+    with pytest.MonkeyPatch.context() as patch:
+        # A token of these tests alone, and not in a file of the user.
+        patch.setenv("RAY_AUTH_TOKEN", ray_token)
+        patch.delenv("RAY_AUTH_MODE", raising=False)
+        patch.setenv("NIGH_RAY_KILL", str(kills))
+        _workers.start(ray, 4)
+        yield
+        ray.shutdown()

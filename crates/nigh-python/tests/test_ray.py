@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,112 +21,10 @@ import nigh
 pytest.importorskip("ray")
 pytest.importorskip("fsspec")
 
-import ray  # noqa: E402
-
 import nigh.ray  # noqa: E402
 from nigh import _nigh  # noqa: E402
 from nigh.ray import _storage, _tasks, _workers  # noqa: E402
-
-NODES, EDGES, PARTS = 1_500, 12_000, 3
-
-
-def sha256(path: str | Path) -> str:
-    return hashlib.sha256(Path(str(path).removeprefix("file://")).read_bytes()).hexdigest()
-
-
-class Graph:
-    """Edges with self loops, repetitions and holes in the ids, in one file and in parts; and what the program makes of them."""
-
-    def __init__(self, folder: Path, program: Path, kind: str) -> None:
-        draw = np.random.default_rng(len(kind))
-        # Powers make hubs of the first.
-        edges = (NODES * draw.random((EDGES, 2)) ** 2).astype(int)
-        edges[::50, 1] = edges[::50, 0]
-        edges[1::40] = edges[::40, ::-1]
-        kinds: dict[str, list[Any]] = {
-            "counted": list(range(NODES)),
-            "holes": [7 * node - 100 for node in range(NODES)],
-            "weighted": [3 * node for node in range(NODES)],
-            "names": [f"{'äb.'[node % 3]}{node:x}" if node % 4 else node for node in range(NODES)],
-        }
-        names = kinds[kind]
-        if kind == "counted":
-            edges[:NODES, 0] = np.arange(NODES)
-        rows = [[names[a], names[b]] for a, b in edges]
-        header = ["source", "target"]
-        if kind == "weighted":
-            rows = [[*row, (1 + at % 9) / 4] for at, row in enumerate(rows)]
-            header.append("weight")
-        self.parts = folder / kind
-        self.parts.mkdir()
-        for part in range(PARTS):
-            self.write(self.parts / f"{part}.{'parquet' if part == 1 else 'csv'}", header, rows[part::PARTS])
-        (self.parts / "_SUCCESS").touch()
-        whole, self.stored = folder / f"{kind}.csv", folder / f"{kind}.nigh"
-        self.write(whole, header, rows)
-        self.names, self.program = names, program
-        self.call("data", "convert", whole, "--out", self.stored)
-
-    @staticmethod
-    def write(path: Path, header: list[str], rows: list[list[Any]]) -> None:
-        if path.suffix == ".csv":
-            path.write_text("\n".join(",".join(map(str, row)) for row in [header, *rows]) + "\n")
-            return
-        pandas = pytest.importorskip("pandas")
-        frame = pandas.DataFrame(rows, columns=header)
-        # A column has one type.
-        if any(isinstance(value, str) for value in frame["source"]):
-            frame = frame.astype({"source": str, "target": str})
-        frame.to_parquet(path)
-
-    def call(self, *arguments: object) -> None:
-        subprocess.run([self.program, *map(str, arguments)], check=True, capture_output=True)
-
-    def features(self, path: Path, turned: bool = False) -> Path:
-        """A file of features of all nodes, also of those without an edge; `turned`, with columns in another order."""
-        values = np.random.default_rng(5).random((NODES, 20)).astype(np.float32).round(3)
-        if path.suffix == ".npy":
-            np.save(path, values)
-            return path
-        rows = [[name, *map(float, row)] for name, row in zip(self.names, values, strict=True)]
-        header = ["id", *(f"f{column}" for column in range(20))]
-        if turned:
-            header, rows = [header[0], *header[:0:-1]], [[row[0], *row[:0:-1]] for row in rows]
-        if path.suffix == ".csv":
-            self.write(path, header, rows)
-        else:
-            pytest.importorskip("pandas").DataFrame(rows, columns=header).to_parquet(path)
-        return path
-
-    def vectors(self, *options: str) -> str:
-        """The digest of what `nigh propagate` writes."""
-        out = self.stored.with_suffix(".npy")
-        self.call("propagate", self.stored, "--out", out, "--signal-dim", "24", *options)
-        return hashlib.sha256(np.load(out).tobytes()).hexdigest()
-
-
-@pytest.fixture(scope="module")
-def graphs(tmp_path_factory: pytest.TempPathFactory, program: Path) -> dict[str, Graph]:
-    folder = tmp_path_factory.mktemp("graphs")
-    return {kind: Graph(folder, program, kind) for kind in ("counted", "holes", "weighted", "names")}
-
-
-@pytest.fixture(scope="module")
-def kills(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kills")
-
-
-@pytest.fixture(scope="module")
-def cluster(kills: Path, ray_token: str) -> Iterator[None]:
-    """Ray with room for four workers, as `nigh.ray` starts it."""
-    with pytest.MonkeyPatch.context() as patch:
-        # A token of these tests alone, and not in a file of the user.
-        patch.setenv("RAY_AUTH_TOKEN", ray_token)
-        patch.delenv("RAY_AUTH_MODE", raising=False)
-        patch.setenv("NIGH_RAY_KILL", str(kills))
-        _workers.start(ray, 4)
-        yield
-        ray.shutdown()
+from ray_graphs import Graph, sha256  # noqa: E402
 
 
 def propagate(source: object, out: object, **options: Any) -> nigh.ray.Result:
@@ -179,111 +76,6 @@ def test_parts_have_the_ids_and_rows_of_the_program(graphs: dict[str, Graph], tm
         frame = pandas.concat([pandas.read_parquet(path) for path in written.files])
         assert list(frame["id"].astype(str)) == ids
         assert np.array_equal(frame.drop(columns="id").to_numpy(), expected)
-
-
-SETTINGS: dict[str, Any] = {"task": "link-prediction", "pairs_per_epoch": 300, "epochs": 4, "repeats": 2, "signal_dim": 24}
-
-
-def folder_digest(folder: Path) -> dict[str, str]:
-    return {path.name: sha256(path) for path in folder.iterdir()}
-
-
-@pytest.fixture(scope="module")
-def model(graphs: dict[str, Graph], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the program trains."""
-    folder = tmp_path_factory.mktemp("models") / "model"
-    flags = [text for name, value in SETTINGS.items() for text in (f"--{name.replace('_', '-')}", str(value))]
-    graphs["names"].call("train", graphs["names"].stored, "--model", "smp-linear", *flags, "--out", folder)
-    return folder
-
-
-def test_a_model_and_its_vectors_are_those_of_the_program(
-    graphs: dict[str, Graph], model: Path, tmp_path: Path, cluster: None
-) -> None:
-    graph, vectors = graphs["names"], tmp_path / "vectors.npy"
-    graph.call("embed", model, graph.stored, "--out", vectors)
-    expected = hashlib.sha256(np.load(vectors).tobytes()).hexdigest()
-    options: dict[str, Any] = {"shards": 5, "slice_width": 16, "num_workers": 2, "progress": False}
-    for mode in ("slices", "rows"):
-        trained = nigh.ray.train(graph.stored, tmp_path / f"{mode}-model", model="smp-linear", mode=mode, **SETTINGS, **options)
-        assert folder_digest(tmp_path / f"{mode}-model" / "model") == folder_digest(model), mode
-        assert trained.graph == f"file://{graph.stored}"
-        folder = tmp_path / f"{mode}-model" / "model"
-        result = nigh.ray.embed(folder, graph.parts, tmp_path / f"{mode}-vectors", mode=mode, format="npy", **options)
-        assert result.sha256 == expected, mode
-    assert nigh.ray.embed(nigh.load(model), graph.stored, tmp_path / "again", **options).sha256 == expected
-
-
-@pytest.mark.parametrize(
-    ("kind", "form", "settings"),
-    [
-        ("names", "csv", {}),
-        ("counted", "npy", {"model": "smp-mlp"}),
-        ("weighted", "parquet", {"hop_storage": "float16", "repeats": 1}),
-        ("holes", "csv", {"model": "smp-signal", "repeats": 1}),
-    ],
-)
-def test_features_give_the_model_and_the_vectors_of_the_program(
-    graphs: dict[str, Graph], tmp_path: Path, cluster: None, kills: Path, kind: str, form: str, settings: dict[str, Any]
-) -> None:
-    graph, features, folder = graphs[kind], graphs[kind].features(tmp_path / f"features.{form}"), tmp_path / "model"
-    settings = {**SETTINGS, "model": "smp-linear", **settings}
-    flags = [text for name, value in settings.items() for text in (f"--{name.replace('_', '-')}", str(value))]
-    graph.call("train", graph.stored, "--features", features, *flags, "--out", folder)
-    graph.call("embed", folder, graph.stored, "--features", features, "--out", tmp_path / "vectors.npy")
-    vectors = np.load(tmp_path / "vectors.npy")
-    expected = hashlib.sha256(vectors.tobytes()).hexdigest()
-    assert kind == "counted" or len(vectors) == NODES, "also of nodes without an edge"
-    # Slices of 16 columns: F has two.
-    options: dict[str, Any] = {"shards": 5, "slice_width": 16, "progress": False, "features": features}
-    for stage in ("feature-inputs", "features", "pairs"):
-        (kills / stage).touch()
-    for mode, workers in (("slices", 2), ("rows", 2), ("slices", 1)):
-        name = f"{mode}-{workers}"
-        nigh.ray.train(graph.stored, tmp_path / name, mode=mode, num_workers=workers, **settings, **options)
-        assert folder_digest(tmp_path / name / "model") == folder_digest(folder), name
-        out = tmp_path / f"{name}-vectors"
-        assert nigh.ray.embed(folder, graph.stored, out, mode=mode, num_workers=workers, **options).sha256 == expected, name
-    assert os.listdir(kills) == [], "workers were lost in these stages"
-    if form != "npy":
-        options["features"] = graph.features(tmp_path / f"turned.{form}", turned=True)
-        assert nigh.ray.embed(folder, graph.parts, tmp_path / "turned", num_workers=0, **options).sha256 == expected
-
-
-def test_features_that_do_not_fit_are_refused(graphs: dict[str, Graph], model: Path, tmp_path: Path) -> None:
-    graph = graphs["names"]
-    options: dict[str, Any] = {"num_workers": 0, "progress": False}
-    settings = {**SETTINGS, **options, "model": "smp-linear"}
-    features = graph.features(tmp_path / "features.csv")
-    with pytest.raises(nigh.InputError, match="trained with 0 features per node, names.nigh has 20"):
-        nigh.ray.embed(model, graph.stored, tmp_path / "a", features=features, **options)
-    folder = tmp_path / "with"
-    flags = ("--model", "smp-linear", "--epochs", 1, "--repeats", 1, "--out", folder)
-    graph.call("train", graph.stored, "--features", features, *flags)
-    with pytest.raises(nigh.InputError, match="trained with 20 features of each node; features=FILE has to give them"):
-        nigh.ray.embed(folder, graph.stored, tmp_path / "b", **options)
-    # Many columns, of which most are zero: multiplied first.
-    wide = np.zeros((NODES, 2_000), np.float32)
-    wide[np.arange(NODES), np.arange(NODES) % 2_000] = 1
-    np.save(tmp_path / "wide.npy", wide)
-    with pytest.raises(nigh.InputError, match="multiplied by weights before messages pass"):
-        nigh.ray.train(graphs["counted"].stored, tmp_path / "c", features=tmp_path / "wide.npy", **settings)
-    with pytest.raises(nigh.FileError, match="no such file"):
-        nigh.ray.train(graph.stored, tmp_path / "d", features=tmp_path / "none.csv", **settings)
-    (tmp_path / "several").mkdir()
-    for name in ("a.csv", "b.csv"):
-        (tmp_path / "several" / name).write_text("id,x\n1,2\n")
-    with pytest.raises(nigh.InputError, match="has 2 files; features are expected in one"):
-        nigh.ray.train(graph.stored, tmp_path / "e", features=tmp_path / "several", **settings)
-
-
-def test_a_model_of_another_graph_is_refused(graphs: dict[str, Graph], model: Path, tmp_path: Path) -> None:
-    with pytest.raises(nigh.InputError, match="has to be of th(is|e same) graph"):
-        nigh.ray.embed(model, graphs["counted"].stored, tmp_path / "out", num_workers=0, progress=False)
-    with pytest.raises(nigh.InputError, match="unknown setting `epoch`; did you mean `epochs`"):
-        nigh.ray.train(graphs["names"].stored, tmp_path / "wrong", pairs_per_epoch=10, epoch=3)
-    with pytest.raises(nigh.InputError, match="`pairs_per_epoch` is"):
-        nigh.ray.train(graphs["names"].stored, tmp_path / "other", pairs_per_epoch=10, model="gcn", num_workers=0, progress=False)
 
 
 def test_halves_that_overflow_are_computed_in_single_precision(

@@ -37,7 +37,7 @@
 //! Nothing reaches up: data never knows of models, models never of tasks, tasks never of training. Modules from the
 //! lowest to the highest, as `tests/layers.rs` holds them:
 //!
-//! Layers: display < error < threads < names < choices < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < propagation < certify < tape < ops < dataset < models < task < train < answer < sampled < shards < training < estimate
+//! Layers: display < error < threads < names < choices < memory < seeds < statistics < label_sets < metric < linalg < tensors < graph < source < propagation < certify < tape < ops < dataset < models < task < train < answer < training < shards < estimate
 
 pub mod answer;
 pub mod certify;
@@ -62,7 +62,6 @@ mod label_sets;
 mod linalg;
 mod memory;
 mod names;
-mod sampled;
 mod seeds;
 mod source;
 mod tensors;

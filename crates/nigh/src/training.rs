@@ -151,6 +151,11 @@ impl<'d, 'o> Training<'d, 'o> {
         Training { execution: Execution::of(plan, folder).into(), ..self }
     }
 
+    /// With this execution.
+    pub(crate) fn executed(self, execution: Execution) -> Training<'d, 'o> {
+        Training { execution: execution.into(), ..self }
+    }
+
     /// Every setting, with all choices made.
     pub fn config(&self) -> &Resolved {
         &self.config
@@ -170,9 +175,8 @@ impl<'d, 'o> Training<'d, 'o> {
             None => Splits::Drawn,
         };
         let dimensions = Dimensions::of(&dataset);
-        let dataset_of = Some(&*dataset);
         let job = Job {
-            dataset: dataset_of,
+            dataset: &dataset,
             dimensions,
             config: &config,
             architecture: &architecture,

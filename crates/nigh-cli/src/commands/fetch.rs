@@ -16,7 +16,7 @@ const MAX_AUTOMATIC_DOWNLOAD: u64 = 1 << 30;
 pub fn run(names: &[String], data: Option<&Path>, force: bool, quiet: bool) -> Result<()> {
     // Every name is checked before anything is downloaded.
     let datasets = names.iter().map(|name| dataset(name)).collect::<Result<Vec<_>, Error>>()?;
-    let fetch = Fetch::from_environment()?;
+    let fetch = Fetch::from_environment().map_err(Error::from)?;
     let fetch = if force { fetch.again() } else { fetch };
     let folders = Folders::new(data);
     for (name, known) in names.iter().zip(datasets) {
@@ -24,7 +24,7 @@ pub fn run(names: &[String], data: Option<&Path>, force: bool, quiet: bool) -> R
             print(&format!("{name} is built in; nothing to fetch\n"))?;
             continue;
         };
-        match fetch.run(known, &folders, &mut DownloadBar::new(quiet))? {
+        match fetch.run(known, &folders, &mut DownloadBar::new(quiet)).map_err(Error::from)? {
             Fetched::Here(folder) => print(&format!("{name} is here already, in {}\n", folder.display()))?,
             Fetched::New(folder, bytes) => print(&format!("{name}: {} in {}\n", byte_size(bytes), folder.display()))?,
         }
@@ -53,10 +53,10 @@ pub fn if_missing(data: &Data, folders: &Folders, quiet: bool) -> Result<()> {
         let into = data.data.as_ref().map_or(String::new(), |folder| format!(" --data {}", folder.display()));
         return Err(anyhow!("{name} is not here and is more than 1 GB; `nigh data fetch {name}{into}` downloads it"));
     }
-    let fetch = Fetch::from_environment()?;
+    let fetch = Fetch::from_environment().map_err(Error::from)?;
     let Some(address) = fetch.address(known) else { return Ok(()) };
     let folder = target.join(known.folder);
     print_notes(&[format!("{name} is not here; fetching it from {address} into {}", folder.display())], quiet);
-    fetch.run(known, folders, &mut DownloadBar::new(quiet))?;
+    fetch.run(known, folders, &mut DownloadBar::new(quiet)).map_err(Error::from)?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::{WrongUsage, check_writable, create_parents, load, print, print_data,
 use crate::cli::Predict;
 use anyhow::{Result, anyhow};
 use nigh::answer::{Classes, Link, LinkProbabilities, SessionOptions};
-use nigh::dataset::{Ids, Pairs, read_pairs};
+use nigh::dataset::Ids;
 use nigh::display::AlignedTable;
 use nigh::formats::records::{RecordColumn, RecordWriter, Records, is_parquet};
 use nigh::formats::text_table::Formulas;
@@ -53,7 +53,11 @@ pub fn run(options: &Predict, quiet: bool) -> Result<()> {
         print_notes_of(&session, quiet);
         let ids = &dataset.samples[number].ids;
         let records = match (&options.pairs, &options.node) {
-            (Some(path), _) => pairs(&session, ids, path, probabilities, quiet)?,
+            (Some(path), _) => {
+                let (records, notes) = session.scores_of_file(ids, path, probabilities)?;
+                print_notes(&notes, quiet);
+                records
+            }
             (None, name) => {
                 let name = name.as_ref().expect("pairs or a node");
                 let links = links(&session, ids, name, options)?;
@@ -112,31 +116,6 @@ fn with_scores(records: Records, scores: Vec<f32>, probabilities: Option<LinkPro
         Some(found) => records.with("probability", RecordColumn::Numbers(found)),
         None => records,
     }
-}
-
-fn pairs(
-    session: &Session,
-    ids: &Ids,
-    path: &Path,
-    probabilities: Option<LinkProbabilities>,
-    quiet: bool,
-) -> Result<Records> {
-    let numbers = ids.lookup();
-    let Pairs { pairs: read, has_header, notes } = read_pairs(path, |name| numbers.find(name).is_some())?;
-    print_notes(&notes, quiet);
-    let mut pairs = Vec::with_capacity(read.len());
-    for (at, (line, names)) in read.iter().enumerate() {
-        let find = |name: &String| {
-            let is_header = at == 0 && !has_header && names.iter().all(|name| numbers.find(name).is_none());
-            let more = if is_header { "; if it is a header, name its columns as source and target" } else { "" };
-            let unknown = || Error::line(path, *line, format!("node `{name}` is not in the graph{more}"));
-            numbers.find(name).ok_or_else(unknown)
-        };
-        pairs.push([find(&names[0])?, find(&names[1])?]);
-    }
-    let scores = session.scores(&pairs)?;
-    let end = |end: usize| id_column(read.iter().map(|(_, names)| &names[end]));
-    Ok(with_scores(Records::default().with("source", end(0)).with("target", end(1)), scores, probabilities))
 }
 
 /// Ids as integers if all of them are.

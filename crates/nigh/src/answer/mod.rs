@@ -6,6 +6,7 @@ pub(crate) mod cost;
 mod embedding;
 mod evaluation;
 mod folder;
+mod pair_files;
 mod probabilities;
 mod row_writer;
 mod rows;
@@ -17,8 +18,6 @@ pub use embedding::Embedding;
 pub use evaluation::SplitMetrics;
 pub use probabilities::LinkProbabilities;
 pub use row_writer::RowWriter;
-#[cfg(test)]
-pub(crate) use rows::Propagations;
 pub use session::{Session, SessionOptions};
 pub use summary::{BaselineSummary, ConnectedSummary, MetricSummary, Summary};
 

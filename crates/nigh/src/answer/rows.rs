@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::linalg::Matrix;
 use crate::models::{Model, View};
-use crate::propagation::{MatrixFile, PanelFile, PanelPlan, PanelSource, Propagation, rows_at_a_time};
+use crate::propagation::{Execution, MatrixFile, PanelFile, PanelPlan, PanelSource, Propagation, rows_at_a_time};
 use crate::source::Source;
 use std::sync::Arc;
 
@@ -97,9 +97,9 @@ impl Propagations {
     }
 
     /// `H` of these nodes alone, which ascend.
-    pub(super) fn rows_of(&self, model: &Model, draw: u64, plan: &PanelPlan, nodes: &[u32]) -> Result<Matrix> {
-        let [signal] = self.signal.rows_of(plan, [nodes])?;
-        let features = self.features.as_ref().map(|features| features.rows_of(plan, [nodes])).transpose()?;
+    pub(super) fn rows_of(&self, model: &Model, draw: u64, plan: &Execution, nodes: &[u32]) -> Result<Matrix> {
+        let [signal] = self.signal.rows_by(plan, [nodes])?;
+        let features = self.features.as_ref().map(|features| features.rows_by(plan, [nodes])).transpose()?;
         self.represented(model, draw, nodes.iter().copied(), signal, features.map(|[rows]| rows))
     }
 

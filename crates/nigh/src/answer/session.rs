@@ -9,7 +9,8 @@ use crate::display::pluralize;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::memory::Memory;
-use crate::models::{Model, View};
+use crate::models::{Model, View, runs_in_memory};
+use crate::propagation::levels::LevelsBy;
 use crate::propagation::{CostEstimate, Execution, PanelPlan, PanelProgress};
 use crate::train::Resolved;
 use crate::train::limit::GraphSize;
@@ -70,6 +71,8 @@ pub struct Session {
     pub(super) rows: Rows,
     limit: Option<Limit>,
     estimate: Option<CostEstimate>,
+    /// Who computes what is propagated, within a limit.
+    levels_by: LevelsBy,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -152,8 +155,9 @@ impl Trained {
         };
         let (model, config, draw) = (self.model.clone(), self.config.clone(), self.run().best_epoch as u64);
         let places = places(&dataset.samples[number].ids, &sample.ids);
-        let (number, rows, limit) = (number as u64, Rows::Compared, None);
-        let session = Session { model, config, draw, sample, number, places, rows, limit, estimate: None, notes };
+        let (number, rows, limit, levels_by) = (number as u64, Rows::Compared, None, LevelsBy::Panels);
+        let session =
+            Session { model, config, draw, sample, number, places, rows, limit, estimate: None, levels_by, notes };
         match options.memory {
             None => session.held(),
             Some(memory) => session.within(memory, options, dataset.samples.len() == 1),
@@ -232,14 +236,26 @@ impl Session {
         self.answering().estimate(num_pairs, limit.reserved + answers, Some(limit.memory))
     }
 
+    /// With what others propagate: of a model that propagates before it learns, within a limit.
+    pub(crate) fn executed_by(self, levels_by: LevelsBy) -> Result<Session> {
+        match &self.rows {
+            Rows::Held(..) => {
+                let reason = self.model.architecture().separation().in_memory_reason().unwrap_or_default();
+                Err(runs_in_memory(&self.config.model, reason))
+            }
+            Rows::Propagated(_) | Rows::Compared => Ok(Session { levels_by, ..self }),
+        }
+    }
+
     /// The plan for this many pairs, or for all nodes, with this many bytes of the limit left to the answers.
-    pub(super) fn plan_for(&self, num_pairs: usize, answers: usize) -> Result<PanelPlan> {
+    pub(super) fn plan_for(&self, num_pairs: usize, answers: usize) -> Result<Execution> {
         let estimate = match (num_pairs, answers, &self.estimate) {
             (0, 0, Some(estimate)) => estimate.clone(),
             _ => self.estimate_for(num_pairs, answers)?,
         };
         let limit = self.limit();
-        Ok(PanelPlan { progress: limit.progress.clone(), ..estimate.plan(&limit.folder) })
+        let panels = PanelPlan { progress: limit.progress.clone(), ..estimate.plan(&limit.folder) };
+        Ok(Execution { panels, levels_by: self.levels_by.clone(), ..Execution::default() })
     }
 
     fn limit(&self) -> &Limit {
@@ -259,7 +275,7 @@ impl Session {
             Some(found) => found,
             None => (portions[2], self.estimate_for(portions[2], answers)?),
         };
-        let execution = Execution::of(&estimate, self.folder());
+        let execution = Execution { levels_by: self.levels_by.clone(), ..Execution::of(&estimate, self.folder()) };
         if !execution.panels.reads_edges {
             self.sample.graph.load()?;
         }
@@ -283,7 +299,7 @@ impl Session {
     ) -> Result<()> {
         match &self.rows {
             Rows::Held(_, h) => take(0, h),
-            Rows::Propagated(of) => of.for_each_rows(&self.model, self.draw, &self.plan_for(0, answers)?, take),
+            Rows::Propagated(of) => of.for_each_rows(&self.model, self.draw, &self.plan_for(0, answers)?.panels, take),
             Rows::Compared => take(0, &self.compared(0, answers)?.1),
         }
     }

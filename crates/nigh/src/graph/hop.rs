@@ -186,7 +186,7 @@ fn copy_columns(x: &Matrix, width: usize, bias: &[f32], y: &mut Matrix) {
 const WORTH_A_PASS: usize = 16;
 
 /// Whether rows are multiplied before they are read.
-fn scales_rows(operator: &Operator) -> bool {
+pub(super) fn scales_rows(operator: &Operator) -> bool {
     is_worth_a_pass(operator.graph().num_nodes(), operator.graph().num_edges())
 }
 
@@ -272,6 +272,12 @@ pub(crate) fn apply_rows(operator: &Operator, x: &Matrix, bias: &[f32], y: &mut 
         let y = &mut y.data_mut()[range.start * width..range.end * width];
         let _ = !y.is_empty() && hop.divide(first, y);
     });
+}
+
+/// Some rows of [`apply_rows`] without a bias, of an operator with `l = r`.
+pub(crate) fn apply_some_rows(rows: OperatorRows<'_>, self_weight: f32, x: &[f32], width: usize, y: &mut [f32]) {
+    let hop = Hop { self_weight, ..Hop::of_rows(rows, x, width) };
+    let _ = !y.is_empty() && hop.divide(rows.first, y);
 }
 
 /// Numbers in which panels are kept between hops.

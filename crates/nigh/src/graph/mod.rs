@@ -9,6 +9,7 @@ pub(crate) mod eigen;
 mod hop;
 mod in_order;
 mod locality;
+mod near;
 mod operator;
 pub(crate) mod proximity;
 mod spill;
@@ -20,10 +21,11 @@ pub(crate) use builder::{Edges, Mentioned, RowBlock, build, build_in_pieces, bui
 pub(crate) use components::Component;
 pub(crate) use edge_mask::EdgeMask;
 pub(crate) use hop::{
-    HopBuffers, HopOf, OperatorRows, PanelEntry, apply_hop_sum, apply_hops, apply_masked_hops, buffered_width,
-    hop_of_rows, hop_rows, whole_vectors,
+    HopBuffers, HopOf, OperatorRows, PanelEntry, apply_hop_sum, apply_hops, apply_masked_hops, apply_some_rows,
+    buffered_width, hop_of_rows, hop_rows, whole_vectors,
 };
 pub(crate) use in_order::RowLookup;
+pub(crate) use near::NearRows;
 pub use operator::Operator;
 pub(crate) use operator::symmetric_scale;
 pub(crate) use spill::Spill;

@@ -30,8 +30,8 @@ pub use matrix::Matrix;
 pub(crate) use normalize::{normalize_rows, project_rows, row_length, scale_rows};
 pub(crate) use prefetch::{prefetch, prefetch_line};
 pub(crate) use rows::{
-    ROWS_PER_TASK, WORTH_A_THREAD, column_sums, for_row_blocks, for_two_row_blocks, look_up, look_up_into, rows_of,
-    sum_over_row_blocks, write_and_sum_row_blocks,
+    ROWS_PER_TASK, SelectedRows, WORTH_A_THREAD, column_sums, for_row_blocks, for_two_row_blocks, look_up,
+    look_up_into, rows_of, sum_over_row_blocks, write_and_sum_row_blocks,
 };
 pub use sparse::SparseMatrix;
 pub(crate) use svd::{Rows, truncated_svd};

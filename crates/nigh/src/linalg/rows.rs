@@ -4,6 +4,7 @@ use super::dispatch::simd;
 use super::{Matrix, entries, for_column_blocks};
 use crate::threads;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Rows of one task. Fixed, so that the order of a sum does not depend on the number of threads.
 pub(crate) const ROWS_PER_TASK: usize = 256;
@@ -50,6 +51,39 @@ pub(crate) fn for_two_row_blocks<A: Send, B: Send>(
         threads::check();
         body(block * ROWS_PER_TASK, a, b)
     });
+}
+
+/// Some rows of a matrix, which stand in the place of all: the others are zero. Sums over them have the order, and so the bits, of sums
+/// over all rows.
+#[derive(Debug)]
+pub(crate) struct SelectedRows {
+    numbers: Vec<u32>,
+    of: usize,
+}
+
+impl SelectedRows {
+    /// The rows of these numbers, which ascend, of so many.
+    pub fn new(numbers: &[u32], of: usize) -> SelectedRows {
+        assert!(numbers.is_sorted_by(|a, b| a < b), "numbers of rows ascend");
+        SelectedRows { numbers: numbers.to_vec(), of }
+    }
+
+    /// Their numbers.
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// The number of all rows, if those of `x` are all or these.
+    pub fn num_rows(selected: Option<&SelectedRows>, x: &Matrix) -> usize {
+        selected.map_or(x.rows(), |selected| selected.of)
+    }
+
+    /// Where the rows are that stand for rows `first..first + count` of all.
+    pub fn place(selected: Option<&SelectedRows>, first: usize, count: usize) -> Range<usize> {
+        let Some(SelectedRows { numbers, .. }) = selected else { return first..first + count };
+        let place = |row: usize| numbers.partition_point(|&number| (number as usize) < row);
+        place(first)..place(first + count)
+    }
 }
 
 /// Sums each block of rows, then adds the partial sums in order: `total = Σ_block partial(block)`.
@@ -122,10 +156,17 @@ fn rows_per_sum(num_rows: usize) -> usize {
     (4 * ROWS_PER_TASK).max(num_rows.div_ceil(64))
 }
 
-/// `sums[c] = Σ_i g_ic`.
-pub(crate) fn column_sums(gradient: &Matrix, sums: &mut [f32], scratch: &mut Vec<f32>) {
-    sum_over_row_blocks(gradient.rows(), sums, scratch, gradient.cols(), |first, count, sum| {
-        sum_rows(rows_of(gradient, first, count), sum);
+/// `sums[c] = Σ_i g_ic`, where the rows are all or those that were selected.
+pub(crate) fn column_sums(
+    gradient: &Matrix,
+    selected: Option<&SelectedRows>,
+    sums: &mut [f32],
+    scratch: &mut Vec<f32>,
+) {
+    let num_rows = SelectedRows::num_rows(selected, gradient);
+    sum_over_row_blocks(num_rows, sums, scratch, gradient.cols(), |first, count, sum| {
+        let rows = SelectedRows::place(selected, first, count);
+        sum_rows(rows_of(gradient, rows.start, rows.len()), sum);
     });
 }
 
@@ -185,7 +226,7 @@ mod tests {
             let x = Matrix::from_fn(3000, width, |i, c| ((i * 31 + c * 17) % 1013) as f32 * 0.0021 - 1.0);
             assert_same_bits_at_every_level(|| {
                 let mut sums = vec![0.0; width];
-                column_sums(&x, &mut sums, &mut Vec::new());
+                column_sums(&x, None, &mut sums, &mut Vec::new());
                 sums
             });
         }

@@ -106,6 +106,25 @@ impl SparseMatrix {
 }
 
 impl Compressed {
+    /// Without the indices that are not among these, which are counted anew in their order. All are below `end`.
+    pub(crate) fn only_indices(&self, kept: &[u32], end: usize) -> Compressed {
+        const LEFT_OUT: u32 = u32::MAX;
+        let mut numbers = vec![LEFT_OUT; end];
+        (0..).zip(kept).for_each(|(number, &index)| numbers[index as usize] = number);
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in self.offsets.windows(2) {
+            for at in row[0]..row[1] {
+                let number = numbers[self.indices[at] as usize];
+                if number != LEFT_OUT {
+                    indices.push(number);
+                    values.push(self.values[at]);
+                }
+            }
+            offsets.push(indices.len());
+        }
+        Compressed { offsets, indices, values }
+    }
+
     fn transposed(&self, cols: usize) -> Compressed {
         let rows = self.offsets.len() - 1;
         let what = || format!("a sparse matrix of {rows} × {cols}");

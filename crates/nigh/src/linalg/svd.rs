@@ -224,7 +224,7 @@ impl<'a> Normal<'a> {
             for_row_blocks(y.data_mut(), width, width * f, |first, y| {
                 packed.multiply(rows_of(&rows, first, y.len() / width), 0, f, Addend::Zero, y);
             });
-            transposed_product(&rows, &y, &mut part, &mut scratch);
+            transposed_product(&rows, &y, None, &mut part, &mut scratch);
             z.data.iter_mut().zip(&part).for_each(|(z, part)| *z += f64::from(*part));
         }
     }

@@ -2,7 +2,6 @@
 
 use super::encoder::Layers;
 use super::preset::Preset;
-use super::separation::Separation;
 use super::{Architecture, Dimensions, Head, factorization, gated, gnn, heuristics, node2vec, proximity, smp};
 use crate::choices::Task;
 use crate::error::{Error, Result};
@@ -195,10 +194,9 @@ impl CatalogModel {
     /// also looks at the settings and the data.
     pub fn can(&self, task: Task, ability: Ability) -> bool {
         task == Task::LinkPrediction
-            && match self.architecture(&Hyperparameters::default()).separation() {
-                Separation::Rows { .. } => true,
-                Separation::Pairs => ability != Ability::Ray,
-                Separation::InMemory(_) => false,
+            && match ability {
+                // Tasks do what a run asks for that propagates first, whatever it is.
+                Ability::MemoryLimit | Ability::OutOfCore | Ability::Ray => self.in_memory_reason().is_none(),
             }
     }
 }

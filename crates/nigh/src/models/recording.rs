@@ -31,6 +31,8 @@ pub(crate) struct Recording {
     graph: u64,
     num_nodes: usize,
     is_restricted: bool,
+    /// The nodes that were selected, if not all are represented.
+    selected: Option<Vec<u32>>,
     /// Whether a training step represented all nodes.
     trained_whole: bool,
     /// `H` of all nodes, if they were evaluated block by block.
@@ -117,6 +119,7 @@ pub(super) fn record(
         graph: view.graph,
         num_nodes: view.graph().num_nodes(),
         is_restricted: false,
+        selected: None,
         trained_whole: false,
         in_blocks: None,
     }
@@ -139,7 +142,7 @@ fn scope<'a>(
         width: shape.num_classes().unwrap_or(shape.width),
         classifies: shape.num_classes().is_some(),
         num_ids: shape.num_ids,
-        panel: view.execution.columns(),
+        execution: view.execution.clone(),
         asked: None,
     }
 }
@@ -277,10 +280,25 @@ impl Recording {
 
     /// Restricts the rows of `H` to these nodes, in this order; `None` for all nodes again.
     pub fn restrict(&mut self, model: &Model, nodes: Option<&[u32]>) {
-        if nodes.is_some() || self.is_restricted {
+        if nodes.is_some() || self.is_restricted || self.selected.is_some() {
             let pass = self.pass(model, true, 0);
             self.tape.restrict(nodes, &model.weights, &pass);
-            self.is_restricted = nodes.is_some();
+            (self.is_restricted, self.selected) = (nodes.is_some(), None);
+        }
+    }
+
+    /// Whether a training step can do without the rows of `H` that have no loss.
+    pub fn can_select(&self) -> bool {
+        self.tape.can_select()
+    }
+
+    /// Restricts the rows of `H` to these nodes, in ascending order. What a step learns from them has the bits that it would have if all nodes were
+    /// represented and the others had no loss.
+    pub fn select(&mut self, model: &Model, nodes: &[u32]) {
+        if self.selected.as_deref() != Some(nodes) {
+            let pass = self.pass(model, true, 0);
+            self.tape.select(nodes, self.num_nodes, &model.weights, &pass);
+            (self.is_restricted, self.selected) = (false, Some(nodes.to_vec()));
         }
     }
 
@@ -353,6 +371,8 @@ impl Recording {
 mod tests {
     use super::*;
     use crate::graph::Graph;
+    use crate::linalg::SparseMatrix;
+    use crate::models::Answer;
     use crate::models::catalog::{self, Hyperparameters};
 
     #[test]
@@ -377,5 +397,59 @@ mod tests {
             blocks.restrict(&model, None);
             assert_eq!(*blocks.evaluate(&model, 3), rows, "{name}");
         }
+    }
+
+    /// The gradients of the weights where these rows of `H` have a loss.
+    fn learnt(model: &mut Model, recording: &mut Recording, rows: &[u32]) -> Vec<Matrix> {
+        recording.train(model, 7);
+        let (h, gradient) = recording.representation_and_gradient();
+        gradient.reshape(h.rows(), h.cols());
+        gradient.data_mut().fill(0.0);
+        for (at, &row) in rows.iter().enumerate() {
+            let entries = gradient.row_mut(row as usize).iter_mut().zip(h.row(row as usize));
+            entries.enumerate().for_each(|(c, (g, h))| *g = h * 0.3 + ((at * 5 + c) % 7) as f32 - 2.5);
+        }
+        model.weights.clear_gradients();
+        recording.backward(model);
+        model.weights.entries().iter().map(|weight| weight.gradient.clone()).collect()
+    }
+
+    #[test]
+    fn nodes_without_a_loss_need_no_rows_and_the_gradients_keep_their_bits() {
+        const NODES: usize = 3000;
+        let edges: Vec<[u32; 2]> = (0..9000).map(|at| [at * 7 % 2917, at * 31 % 2999]).collect();
+        let graph = Graph::from_edges(NODES, &edges).unwrap().0;
+        let row =
+            |node: u32| (0..400).filter(move |column| (node * 37 + column * 101) % 97 == 0).map(|column| (column, 0.5));
+        let sparse: Vec<Vec<(u32, f32)>> = (0..NODES as u32).map(|node| row(node).collect()).collect();
+        let wide = Features::Sparse(SparseMatrix::from_rows(&sparse, 400).into());
+        let narrow = Features::from_matrix(Matrix::from_fn(NODES, 9, |i, c| ((i * 7 + c * 3) % 5) as f32 - 1.5));
+        let nodes: Vec<u32> = (0..NODES as u32).filter(|node| node * 7919 % 50 == 3).collect();
+        let places: Vec<u32> = (0..nodes.len() as u32).collect();
+        let mut selected = Vec::new();
+        for (features, name) in
+            [&wide, &narrow].into_iter().flat_map(|f| catalog::MODELS.iter().map(move |m| (f, m.name)))
+        {
+            let settings = Hyperparameters { dropout: 0.4, ..Hyperparameters::default() };
+            let architecture = catalog::architecture(name, &settings).unwrap();
+            if !architecture.can_classify() || architecture.head == Head::Gated {
+                continue;
+            }
+            let shape =
+                Shape { num_features: features.cols(), num_ids: NODES, answer: Answer::Classes(5), ..Shape::default() };
+            let mut model = Model::build(architecture, shape, Seeds::new(2)).unwrap();
+            let mut recording = model.record(&View::new(graph.clone(), features.clone()).unwrap());
+            if !recording.can_select() {
+                continue;
+            }
+            let whole = learnt(&mut model, &mut recording, &nodes);
+            recording.select(&model, &nodes);
+            assert!(learnt(&mut model, &mut recording, &places) == whole, "{name}");
+            recording.restrict(&model, None);
+            assert!(learnt(&mut model, &mut recording, &nodes) == whole, "{name}");
+            selected.push(name);
+        }
+        // With either kind of features.
+        assert_eq!(selected, ["smp-linear", "smp-mlp", "smp-signal", "sgc", "node2vec"].repeat(2));
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Operator};
 use crate::linalg::Matrix;
 use crate::propagation::Execution;
+use crate::propagation::levels::{LevelSource, Levels};
 use crate::source::ridge::Ridge;
 use std::sync::{Arc, OnceLock};
 
@@ -107,6 +108,11 @@ impl View {
     pub(super) fn empty(num_features: usize) -> View {
         let (graph, _) = Graph::from_edges(0, &[]).expect("no edges");
         View::new(graph, Features::Dense(Matrix::zeros(0, num_features).into())).expect("no rows for no nodes")
+    }
+
+    /// `Ã^k X` for several `k`.
+    pub(crate) fn levels<'a>(&'a self, source: LevelSource<'a>) -> Levels<'a> {
+        Levels { operator: &self.operator, execution: &self.execution, source }
     }
 
     /// No nodes, under an operator that is not the identity, so that every step of message passing is recorded.

@@ -430,7 +430,7 @@ impl Operation for Attention {
             });
         }
         if let Some(db) = wanted.get(3) {
-            column_sums(gradient, db.data_mut(), &mut self.scratch);
+            column_sums(gradient, None, db.data_mut(), &mut self.scratch);
         }
         (self.records, self.slopes) = (records, slopes);
     }

@@ -71,7 +71,7 @@ impl Operation for BlockSum {
         }
         if let Some(db) = wanted.get(2) {
             db.reshape(1, width);
-            column_sums(gradient, db.data_mut(), &mut self.scratch);
+            column_sums(gradient, None, db.data_mut(), &mut self.scratch);
         }
     }
 }

@@ -14,16 +14,24 @@ pub(crate) struct Mask {
     layer: u64,
     /// The address of each row, if it is not its number.
     addresses: Option<Arc<[u32]>>,
+    /// The addresses of the rows that were selected, if not all are there.
+    selected: Option<Vec<u32>>,
 }
 
 impl Mask {
     pub fn new(rate: f32, name: &str) -> Mask {
-        Mask { rate, layer: seeds::named(name), addresses: None }
+        Mask { rate, layer: seeds::named(name), addresses: None, selected: None }
     }
 
     /// With row `i` drawn as row `addresses[i]`.
     pub fn by(self, addresses: Arc<[u32]>) -> Mask {
         Mask { addresses: Some(addresses), ..self }
+    }
+
+    /// With these rows alone from now on, or all again.
+    fn select(&mut self, rows: Option<&[u32]>) {
+        self.selected = None;
+        self.selected = rows.map(|rows| rows.iter().map(|&row| self.address(row as usize)).collect());
     }
 
     /// The random stream of a pass, if it drops anything.
@@ -42,7 +50,8 @@ impl Mask {
     /// The address of a row, part of a position of the stream.
     #[inline(always)]
     pub fn address(&self, row: usize) -> u32 {
-        self.addresses.as_ref().map_or(row as u32, |addresses| addresses[row])
+        let addresses = self.selected.as_deref().or(self.addresses.as_deref());
+        addresses.map_or(row as u32, |addresses| addresses[row])
     }
 
     /// An entry whose sixteen random bits are below this is dropped; one position of the stream serves eight entries.
@@ -181,6 +190,14 @@ impl Operation for Dropout {
     fn is_dynamic(&self) -> bool {
         self.mask.rate > 0.0
     }
+
+    fn can_select(&self) -> bool {
+        true
+    }
+
+    fn select(&mut self, rows: Option<&[u32]>, _: usize) {
+        self.mask.select(rows);
+    }
 }
 
 /// `inputs = [X]`; the output is `max(X, 0)`, of which training keeps each entry with probability `1 - rate`,
@@ -224,6 +241,14 @@ impl Operation for ReluDropout {
 
     fn is_dynamic(&self) -> bool {
         self.mask.rate > 0.0
+    }
+
+    fn can_select(&self) -> bool {
+        true
+    }
+
+    fn select(&mut self, rows: Option<&[u32]>, _: usize) {
+        self.mask.select(rows);
     }
 }
 

@@ -2,9 +2,11 @@
 
 use crate::graph::Operator;
 use crate::linalg::{Matrix, for_row_blocks, scale_rows};
-use crate::propagation::products::for_levels;
+use crate::propagation::Execution;
+use crate::propagation::levels::{LevelSource, Levels};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
 /// `inputs = [X]`, which nothing is learnt from; the output has a block as wide as `X` for each `k`: the rows of `Ã^k X`, each as
 /// long as if its entries were ones, so that no hop outweighs another.
@@ -13,13 +15,18 @@ pub struct HopBlocks {
     operator: Operator,
     hops: RangeInclusive<usize>,
     shortest: f32,
-    panel: usize,
+    execution: Arc<Execution>,
 }
 
 impl HopBlocks {
-    /// `Ã` and the values of `k`. Rows shorter than `shortest` stay short. `panel` columns are propagated together.
-    pub fn new(operator: Operator, hops: RangeInclusive<usize>, shortest: f32, panel: usize) -> HopBlocks {
-        HopBlocks { operator, hops, shortest, panel }
+    /// `Ã` and the values of `k`. Rows shorter than `shortest` stay short.
+    pub(crate) fn new(
+        operator: Operator,
+        hops: RangeInclusive<usize>,
+        shortest: f32,
+        execution: Arc<Execution>,
+    ) -> HopBlocks {
+        HopBlocks { operator, hops, shortest, execution }
     }
 }
 
@@ -33,10 +40,12 @@ impl Operation for HopBlocks {
         let [rows, width] = x.shape();
         let all = self.width(&[width]);
         output.reshape(rows, all);
-        let fill = |columns, panel: &mut Matrix| x.copy_columns(columns, panel);
-        let first = *self.hops.start();
-        for_levels(&self.operator, [width, self.panel], fill, *self.hops.end(), |columns, hop, panel| {
-            let Some(number) = hop.checked_sub(first) else { return };
+        let fill = |columns: Range<usize>, panel: &mut Matrix| x.copy_columns(columns, panel);
+        let source = LevelSource::Columns { width, fill: &fill };
+        let (first, hops) = (*self.hops.start(), self.hops.clone().collect::<Vec<_>>());
+        let levels = Levels { operator: &self.operator, execution: &self.execution, source };
+        levels.all(&hops, |columns, hop, panel| {
+            let number = hop - first;
             let place = number * width + columns.start..number * width + columns.end;
             for_row_blocks(output.data_mut(), all, columns.len(), |first, rows| {
                 for (at, row) in rows.chunks_exact_mut(all).enumerate() {
@@ -67,7 +76,7 @@ mod tests {
         let operator = Operator::symmetric(generate::communities(4, 6, 0.1, 3).graph.into());
         let x = Matrix::from_fn(24, 5, |i, c| ((i * 31 + c * 17) % 13) as f32 - 6.0);
         for (hops, count) in [(1..=3, 3), (0..=2, 3), (2..=2, 1)] {
-            let found = forward(HopBlocks::new(operator.clone(), hops.clone(), 0.0, 2), &x);
+            let found = forward(HopBlocks::new(operator.clone(), hops.clone(), 0.0, Arc::default()), &x);
             assert_eq!(found.cols(), 5 * count);
             for (block, hop) in hops.enumerate() {
                 let power = operator.propagate(x.clone(), hop);

@@ -2,7 +2,7 @@
 
 use crate::linalg::dispatch::Level;
 use crate::linalg::gemm::{Addend, Packed};
-use crate::linalg::{Matrix, column_sums, for_row_blocks, rows_of, transposed_product};
+use crate::linalg::{Matrix, SelectedRows, column_sums, for_row_blocks, rows_of, transposed_product};
 use crate::tape::{Gradients, Inputs, Operation, Pass};
 
 /// `inputs = [X_1, ..., X_n, W]` or `[X_1, ..., X_n, W, b]`: rows of `W` belong to the columns of the branches in order.
@@ -11,12 +11,13 @@ pub struct LinearMap {
     num_branches: usize,
     packed: Packed,
     scratch: Vec<f32>,
+    selected: Option<SelectedRows>,
 }
 
 impl LinearMap {
     /// A linear map of `num_branches` matrices side by side.
     pub fn new(num_branches: usize) -> LinearMap {
-        LinearMap { num_branches, packed: Packed::new(Level::current()), scratch: Vec::new() }
+        LinearMap { num_branches, packed: Packed::new(Level::current()), scratch: Vec::new(), selected: None }
     }
 }
 
@@ -27,6 +28,14 @@ impl Operation for LinearMap {
 
     fn is_row_wise(&self) -> bool {
         true
+    }
+
+    fn can_select(&self) -> bool {
+        true
+    }
+
+    fn select(&mut self, rows: Option<&[u32]>, num_rows: usize) {
+        self.selected = rows.map(|rows| SelectedRows::new(rows, num_rows));
     }
 
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
@@ -49,7 +58,7 @@ impl Operation for LinearMap {
     }
 
     fn backward(&mut self, inputs: Inputs<'_>, _: &Matrix, gradient: &Matrix, wanted: &mut Gradients<'_>) {
-        let LinearMap { num_branches, ref mut packed, ref mut scratch } = *self;
+        let LinearMap { num_branches, ref mut packed, ref mut scratch, ref selected } = *self;
         let w = inputs.get(num_branches);
         let width = w.cols();
         let mut above = 0;
@@ -67,12 +76,13 @@ impl Operation for LinearMap {
             // dW_b = X_b^T G.
             if let Some(dw) = wanted.get(num_branches) {
                 dw.reshape(w.rows(), width);
-                transposed_product(x, gradient, &mut dw.data_mut()[above * width..][..cols * width], scratch);
+                let dw = &mut dw.data_mut()[above * width..][..cols * width];
+                transposed_product(x, gradient, selected.as_ref(), dw, scratch);
             }
             above += cols;
         }
         if let Some(bias) = wanted.get(num_branches + 1) {
-            column_sums(gradient, bias.data_mut(), scratch);
+            column_sums(gradient, selected.as_ref(), bias.data_mut(), scratch);
         }
     }
 }
@@ -87,6 +97,10 @@ impl Operation for Concatenate {
     }
 
     fn is_row_wise(&self) -> bool {
+        true
+    }
+
+    fn can_select(&self) -> bool {
         true
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod anchors;
 pub(crate) mod attention;
 pub(crate) mod blend;
 pub(crate) mod block_sum;
+pub(crate) mod convolution;
 pub(crate) mod drop_rows;
 pub(crate) mod dropout;
 pub(crate) mod hop_blocks;

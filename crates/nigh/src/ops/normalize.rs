@@ -14,6 +14,10 @@ impl Operation for NormalizeRows {
         true
     }
 
+    fn can_select(&self) -> bool {
+        true
+    }
+
     fn forward(&mut self, inputs: Inputs<'_>, output: &mut Matrix, _: &Pass) {
         normalize_rows(inputs.get(0), output, &mut self.scales);
     }

@@ -69,7 +69,7 @@ impl Operation for Propagate {
             }
         }
         if let Some(bias) = inputs.get(1) {
-            column_sums(gradient, bias.data_mut(), &mut self.sums);
+            column_sums(gradient, None, bias.data_mut(), &mut self.sums);
         }
     }
 

@@ -9,19 +9,31 @@ use crate::tape::{Gradients, Inputs, Operation, Pass};
 use std::sync::Arc;
 
 /// `y = C x`, without the entries that are dropped.
-fn times(c: &Compressed, x: &Matrix, y: &mut Matrix, dropped: Option<Dropped<'_>>) {
+pub(super) fn times(c: &Compressed, x: &Matrix, y: &mut Matrix, dropped: Option<Dropped<'_>>) {
     let (rows, width) = (c.offsets.len() - 1, x.cols());
     y.reshape(rows, width);
-    let cost = width * (1 + c.values.len() / rows.max(1));
-    for_row_blocks(y.data_mut(), width, cost, |first, rows| match dropped {
-        None => gather(c, x, width, first, rows),
+    for_row_blocks(y.data_mut(), width, cost_per_row(c, width), |first, rows| match dropped {
+        None => gather(c, x, width, None, first, rows),
         Some(dropped) => gather_kept(c, x, dropped, width, first, rows),
     });
 }
 
+/// These rows of `C x`.
+pub(super) fn times_some(c: &Compressed, rows: &[u32], x: &Matrix, y: &mut Matrix) {
+    let width = x.cols();
+    y.reshape(rows.len(), width);
+    for_row_blocks(y.data_mut(), width, cost_per_row(c, width), |first, block| {
+        gather(c, x, width, Some(rows), first, block);
+    });
+}
+
+fn cost_per_row(c: &Compressed, width: usize) -> usize {
+    width * (1 + c.values.len() / (c.offsets.len() - 1).max(1))
+}
+
 /// Which entries a product omits.
 #[derive(Clone, Copy)]
-struct Dropped<'a> {
+pub(super) struct Dropped<'a> {
     /// Entry by entry.
     entries: Option<(&'a Mask, Stream)>,
     /// Row by row: what its entries are multiplied by; zero for a row that is dropped. Empty if none is.
@@ -34,10 +46,12 @@ struct Dropped<'a> {
 const ENTRIES: usize = 512;
 
 simd! {
-    fn gather(c: &Compressed, x: &Matrix, width: usize, first: usize, rows: &mut [f32]) {
+    /// All rows from `first` on, or those of `some` from there on.
+    fn gather(c: &Compressed, x: &Matrix, width: usize, some: Option<&[u32]>, first: usize, rows: &mut [f32]) {
         let far = size_of_val(x.data()) > CACHED_BYTES;
         for (at, y) in rows.chunks_exact_mut(width).enumerate() {
-            let row = c.offsets[first + at]..c.offsets[first + at + 1];
+            let row = some.map_or(first + at, |some| some[first + at] as usize);
+            let row = c.offsets[row]..c.offsets[row + 1];
             let later = if far { c.indices.get(row.start + AHEAD..).unwrap_or(&[]) } else { &[] };
             let (indices, values) = (&c.indices[row.clone()], &c.values[row]);
             for_column_blocks!(width, column => block(indices, values, later, x.data(), width, column, y));

@@ -112,6 +112,8 @@ const PANELS: &str = "panels of Ã^K E";
 /// The program and its threads, and blocks of rows on their way into a file or through a model. Measured beyond what is counted: 14 MiB
 /// before anything is propagated, 18 to 30 MiB for .npy, 20 to 57 MiB for .parquet, 3 to 75 MiB where weights are learnt or applied.
 pub(crate) const BUFFERS: usize = 64 << 20;
+/// The recordings of all masked parts are kept while their propagated rows together take no more than this.
+pub(crate) const KEPT_RECORDINGS: usize = 512 << 20;
 /// Edges of a graph file that are in memory at a time: two stretches of rows, and blocks that were looked up.
 const STREAMED: usize = 24 << 20;
 /// From here on a column costs little more in a narrower panel.

@@ -1,5 +1,6 @@
 //! A matrix in a file, from which any part is propagated.
 
+use super::products::GROUP;
 use super::{PanelSource, rows_at_a_time};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -9,11 +10,13 @@ use nigh_formats::sections::{Numbers, Section, SectionWriter, Sections};
 use std::ops::Range;
 use std::path::Path;
 
-/// A matrix in a file: sections `shape` and `rows`.
+/// A matrix in a file: sections `shape` and `rows`; or in groups of columns, of which each has all rows, among other matrices.
 #[derive(Debug, Clone)]
 pub struct MatrixFile {
     shape: [usize; 2],
     rows: Section<f32>,
+    /// Where the first group starts.
+    groups: Option<usize>,
 }
 
 impl MatrixFile {
@@ -23,10 +26,15 @@ impl MatrixFile {
         let shape = sections.get::<usize>("shape")?.map(|shape| shape.read_all()).transpose()?;
         match (shape.as_deref(), sections.get::<f32>("rows")?) {
             (Some(&[num_rows, cols]), Some(rows)) if num_rows.checked_mul(cols) == Some(rows.len()) => {
-                Ok(MatrixFile { shape: [num_rows, cols], rows })
+                Ok(MatrixFile { shape: [num_rows, cols], rows, groups: None })
             }
             _ => Err(Error::file(path, "holds no matrix")),
         }
+    }
+
+    /// A matrix in groups of [`GROUP`] columns, of which the first starts here.
+    pub(super) fn in_groups(shape: [usize; 2], rows: Section<f32>, start: usize) -> MatrixFile {
+        MatrixFile { shape, rows, groups: Some(start) }
     }
 
     /// Writes the first rows of a matrix.
@@ -53,8 +61,23 @@ impl MatrixFile {
     pub(super) fn copy(&self, rows: Range<usize>, columns: Range<usize>, block: &mut Matrix) {
         /// Numbers that are read at a time, of all columns.
         const READ: usize = 1 << 18;
-        let cols = self.shape[1];
+        let [num_rows, cols] = self.shape;
         block.reshape(rows.len(), columns.len());
+        if let Some(start) = self.groups {
+            for first in (columns.start / GROUP * GROUP..columns.end).step_by(GROUP) {
+                let width = GROUP.min(cols - first);
+                let start = start + first * num_rows;
+                let read = self.rows.read(start + rows.start * width..start + rows.end * width);
+                let read = read.unwrap_or_else(|error| fail(error));
+                let wanted = columns.start.max(first)..columns.end.min(first + width);
+                let from = wanted.start - first..wanted.end - first;
+                let to = wanted.start - columns.start..wanted.end - columns.start;
+                for (row, values) in block.data_mut().chunks_exact_mut(columns.len()).zip(read.chunks_exact(width)) {
+                    row[to.clone()].copy_from_slice(&values[from.clone()]);
+                }
+            }
+            return;
+        }
         let (mut read, at_a_time) = (Numbers::default(), (READ / cols.max(1)).max(1));
         let places = block.data_mut().chunks_mut((at_a_time * columns.len()).max(1));
         for (first, places) in rows.clone().step_by(at_a_time).zip(places) {

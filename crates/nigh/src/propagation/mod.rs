@@ -8,15 +8,19 @@
 pub(crate) mod cost;
 mod execution;
 mod gathered;
+pub(crate) mod levels;
 mod matrix_file;
 mod panels;
 pub(crate) mod products;
 mod progress;
+pub(crate) mod requests;
 mod source;
 mod spill;
 pub(crate) mod walks;
 
-pub(crate) use cost::{BUFFERS, Footprint, PairWorkload, PartSize, SampledWorkload, WholeWorkload, measure_hop, total};
+pub(crate) use cost::{
+    BUFFERS, Footprint, KEPT_RECORDINGS, PairWorkload, PartSize, SampledWorkload, WholeWorkload, measure_hop, total,
+};
 pub use cost::{CostEstimate, ExecutionMode, Workload};
 pub(crate) use execution::Execution;
 pub(crate) use gathered::GatheredRows;

@@ -1,12 +1,11 @@
 //! Inner products of propagated rows for given pairs, a few columns at a time: `<(M^a X)_i, (M^b X)_j>`. Two panels of columns are in
 //! memory, and the rows of the ends of pairs at each hop, whatever the width of `X`.
 
-use crate::graph::Operator;
+use super::levels::Levels;
 use crate::linalg::dispatch::simd;
 use crate::linalg::fold::{LANES, fold_one, lane_products};
 use crate::linalg::{Matrix, for_row_blocks, prefetch};
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// Columns that are propagated together where memory allows: narrower panels cost more per column.
 pub(crate) const PANEL: usize = 64;
@@ -45,96 +44,32 @@ pub(crate) struct HopProducts {
     pub squares: Matrix,
 }
 
-/// `x^a = M^a X` for `a` up to the largest in `products`, which take `x^a` and `x^b` of the same hop or of one after the other. `fill`
-/// writes columns of `X`, of which there are `width`; `panel` of them are propagated together, a multiple of [`GROUP`].
-pub(crate) fn hop_products(
-    operator: &Operator,
-    [width, panel]: [usize; 2],
-    fill: impl Fn(Range<usize>, &mut Matrix),
-    products: &[[usize; 2]],
-    ends: &PairEnds,
-) -> HopProducts {
-    assert!(panel > 0 && panel.is_multiple_of(GROUP), "panels of whole groups");
+/// `x^a = M^a X` for `a` up to the largest in `products`, which take `x^a` and `x^b` of the same hop or of one after the other.
+pub(crate) fn hop_products(levels: &Levels<'_>, products: &[[usize; 2]], ends: &PairEnds) -> HopProducts {
     assert!(products.iter().all(|[a, b]| a == b || a + 1 == *b), "hops that follow each other");
-    let hops = products.iter().flatten().copied().max().unwrap_or(0);
-    let is_used = |hop: usize| products.iter().flatten().any(|&of| of == hop);
+    let last = products.iter().flatten().copied().max().unwrap_or(0);
+    let used: Vec<usize> = (0..=last).filter(|hop| products.as_flattened().contains(hop)).collect();
     let mut found = HopProducts {
         pairs: Matrix::zeros(ends.pairs.len(), products.len()),
-        squares: Matrix::zeros(ends.nodes.len(), hops + 1),
+        squares: Matrix::zeros(ends.nodes.len(), last + 1),
     };
     // Rows of the ends at the hop before, and at this one.
     let [mut before, mut now] = [(); 2].map(|()| Matrix::default());
-    for_levels(operator, [width, panel], fill, hops, |columns, hop, x| {
+    levels.of(&ends.nodes, &used, |columns, hop, rows| {
+        assert!(columns.start.is_multiple_of(GROUP), "panels of whole groups");
         std::mem::swap(&mut before, &mut now);
-        if !is_used(hop) {
-            return;
-        }
-        gather(x, &ends.nodes, &mut now);
+        std::mem::swap(&mut now, rows);
         let of_hop = |kind: [usize; 2]| products.iter().position(|&product| product == kind);
         let (same, across) = (of_hop([hop, hop]), hop.checked_sub(1).and_then(|last| of_hop([last, hop])));
         let cost = 4 * columns.len() * (1 + 2 * usize::from(across.is_some()));
         for_row_blocks(found.pairs.data_mut(), products.len(), cost, |first, rows| {
             add_products([&before, &now], [same, across], products.len(), &ends.pairs[first..], rows);
         });
-        for_row_blocks(found.squares.data_mut(), hops + 1, 2 * columns.len(), |first, rows| {
-            add_squares(&now, hop, hops + 1, first, rows);
+        for_row_blocks(found.squares.data_mut(), last + 1, 2 * columns.len(), |first, rows| {
+            add_squares(&now, hop, last + 1, first, rows);
         });
     });
     found
-}
-
-/// The rows of some nodes in `M^a X` for each `a` in `hops`; otherwise as [`hop_products`].
-pub(crate) fn rows_at_hops(
-    operator: &Operator,
-    [width, panel]: [usize; 2],
-    fill: impl Fn(Range<usize>, &mut Matrix),
-    hops: &[usize],
-    nodes: &[u32],
-) -> Vec<Matrix> {
-    let mut found = vec![Matrix::zeros(nodes.len(), width); hops.len()];
-    let Some(last) = hops.iter().copied().max() else { return found };
-    for_levels(operator, [width, panel], fill, last, |columns, hop, x| {
-        for (rows, _) in found.iter_mut().zip(hops).filter(|of| *of.1 == hop) {
-            for_row_blocks(rows.data_mut(), width, columns.len(), |first, rows| {
-                for (row, &node) in rows.chunks_exact_mut(width).zip(&nodes[first..]) {
-                    row[columns.clone()].copy_from_slice(x.row(node as usize));
-                }
-            });
-        }
-    });
-    found
-}
-
-/// Calls `take` for every panel of columns after every hop, with the columns, the number of the hop, and the rows of all nodes.
-pub(crate) fn for_levels(
-    operator: &Operator,
-    [width, panel]: [usize; 2],
-    fill: impl Fn(Range<usize>, &mut Matrix),
-    hops: usize,
-    mut take: impl FnMut(&Range<usize>, usize, &Matrix),
-) {
-    let [mut from, mut to] = [(); 2].map(|()| Matrix::default());
-    for start in (0..width).step_by(panel) {
-        let columns = start..width.min(start + panel);
-        fill(columns.clone(), &mut from);
-        take(&columns, 0, &from);
-        for hop in 1..=hops {
-            operator.apply(&from, &mut to);
-            std::mem::swap(&mut from, &mut to);
-            take(&columns, hop, &from);
-        }
-    }
-}
-
-/// The rows of some nodes.
-fn gather(x: &Matrix, nodes: &[u32], rows: &mut Matrix) {
-    let width = x.cols();
-    rows.reshape(nodes.len(), width);
-    for_row_blocks(rows.data_mut(), width, width, |first, rows| {
-        for (row, &node) in rows.chunks_exact_mut(width.max(1)).zip(&nodes[first..]) {
-            row.copy_from_slice(x.row(node as usize));
-        }
-    });
 }
 
 /// The inner product of a group of columns.
@@ -193,7 +128,11 @@ simd! {
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::graph::Operator;
     use crate::linalg::dispatch::testing::assert_same_bits_at_every_level;
+    use crate::propagation::Execution;
+    use crate::propagation::levels::LevelSource;
+    use std::ops::Range;
 
     fn example() -> (Operator, Matrix) {
         let operator = Operator::symmetric(generate::communities(3, 6, 0.1, 2).graph.into());
@@ -205,7 +144,10 @@ mod tests {
         let fill = |columns: Range<usize>, panel: &mut Matrix| {
             *panel = Matrix::from_fn(18, columns.len(), |i, c| x.row(i)[columns.start + c]);
         };
-        hop_products(&operator, [150, panel], fill, products, &PairEnds::of(pairs))
+        let source = LevelSource::Columns { width: 150, fill: &fill };
+        let mut execution = Execution::default();
+        execution.panels.width = panel;
+        hop_products(&Levels { operator: &operator, execution: &execution, source }, products, &PairEnds::of(pairs))
     }
 
     #[test]
@@ -231,8 +173,8 @@ mod tests {
     fn panels_of_every_width_give_the_same_bits_at_every_level() {
         let pairs: Vec<[u32; 2]> = (0..18).flat_map(|i| (0..18).map(move |j| [i, j])).collect();
         let products = [[1, 1], [1, 2], [2, 2], [2, 3], [3, 3]];
-        let expected = products_in_panels(160, &products, &pairs);
-        for panel in [16, 32, 64] {
+        let expected = products_in_panels(64, &products, &pairs);
+        for panel in [16, 32, 48] {
             let found = products_in_panels(panel, &products, &pairs);
             assert!(found.pairs == expected.pairs && found.squares == expected.squares, "{panel}");
         }

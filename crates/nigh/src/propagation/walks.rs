@@ -1,12 +1,11 @@
 //! Walk proximities of several lengths for given pairs: `p_k(i, j) = (M^k)_ij` with `M = D^-1/2 A D^-1/2`, the paper's quantity
 //! for one length. Exact with `E = I`, whose rows are kept sparse, or estimated by `<(M^a E)_i, (M^b E)_j>`, `a + b = k`.
 
+use super::levels::Levels;
 use super::products::{HopProducts, PairEnds, hop_products};
 use crate::graph::{Graph, Operator, STRETCH};
 use crate::linalg::Matrix;
 use crate::names::named;
-use crate::seeds::Stream;
-use crate::source::Signal;
 use crate::threads;
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
@@ -94,27 +93,17 @@ pub fn max_row_norm(graph: &Arc<Graph>) -> f64 {
     largest.sqrt()
 }
 
-/// `E`: its distribution, where its entries are drawn, how its rows are addressed, and its width.
-pub(crate) type SignalRows<'a> = (Signal, Stream, &'a [u32], usize);
-
-/// Proximities of the pairs of these ends in one graph; `panel` columns of a signal are propagated together.
+/// Proximities of the pairs of these ends in one graph; the levels are those of a signal, of which exact ones need nothing but the operator.
 pub(crate) fn walk_products(
-    operator: &Operator,
+    levels: &Levels<'_>,
     proximities: Proximities,
     longest: usize,
-    signal: SignalRows<'_>,
-    panel: usize,
     ends: &PairEnds,
 ) -> HopProducts {
     let products: Vec<[usize; 2]> = lengths(longest).map(halves).collect();
     match proximities {
-        Proximities::Exact => exact(operator, &products, ends),
-        Proximities::Estimated => {
-            let (signal, stream, addresses, dim) = signal;
-            let factor = 1.0 / (dim as f32).sqrt();
-            let fill = |columns, panel: &mut Matrix| signal.fill(stream, addresses, columns, factor, panel);
-            hop_products(operator, [dim, panel], fill, &products, ends)
-        }
+        Proximities::Exact => exact(levels.operator, &products, ends),
+        Proximities::Estimated => hop_products(levels, &products, ends),
     }
 }
 
@@ -249,7 +238,10 @@ impl Expansion {
 mod tests {
     use super::*;
     use crate::dataset::generate;
+    use crate::propagation::Execution;
+    use crate::propagation::levels::LevelSource;
     use crate::seeds::{Purpose, Seeds};
+    use crate::source::Signal;
 
     fn operator() -> Operator {
         Operator::walk(generate::communities(3, 6, 0.1, 2).graph.into())
@@ -281,11 +273,16 @@ mod tests {
         let addresses: Vec<u32> = (0..18).collect();
         let stream = Seeds::new(3).stream(Purpose::Signal, &[0]);
         let ends = PairEnds::of(&pairs);
-        let signal = (Signal::Gaussian, stream, &addresses[..], 1);
-        let exact = walk_products(&operator, Proximities::Exact, 6, signal, 64, &ends).pairs;
+        let execution = Execution::default();
+        let of = |dim: usize, proximities: Proximities| {
+            let factor = 1.0 / (dim as f32).sqrt();
+            let source = LevelSource::Signal { signal: Signal::Gaussian, stream, addresses: &addresses, dim, factor };
+            let levels = Levels { operator: &operator, execution: &execution, source };
+            walk_products(&levels, proximities, 6, &ends).pairs
+        };
+        let exact = of(1, Proximities::Exact);
         let error = |dim: usize| {
-            let signal = (Signal::Gaussian, stream, &addresses[..], dim);
-            let found = walk_products(&operator, Proximities::Estimated, 6, signal, 64, &ends).pairs;
+            let found = of(dim, Proximities::Estimated);
             let squares = found.data().iter().zip(exact.data()).map(|(a, b)| f64::from(a - b).powi(2));
             (squares.sum::<f64>() / found.data().len() as f64).sqrt()
         };

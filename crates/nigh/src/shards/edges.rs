@@ -238,6 +238,11 @@ impl Block {
         }
     }
 
+    /// As a hop takes them, with the scales `l = r` of all nodes.
+    pub fn rows_scaled<'a>(&'a self, scales: &'a [f32]) -> OperatorRows<'a> {
+        OperatorRows { scale: &scales[self.rows.clone()], ..self.operator_rows(scales) }
+    }
+
     /// As a hop takes them; `right` is that of all nodes, or empty.
     pub fn operator_rows<'a>(&'a self, right: &'a [f32]) -> OperatorRows<'a> {
         OperatorRows {

@@ -3,11 +3,8 @@
 use super::rows::read_model;
 use crate::dataset::{Dataset, Features, GraphStore, InputFiles};
 use crate::error::{Error, Result};
-use crate::models::Dimensions;
 use crate::propagation::{MatrixFile, PanelSource};
-use crate::sampled::TOO_WIDE;
 use crate::source::Source;
-use crate::train::Config;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -16,33 +13,16 @@ pub(super) fn dataset_of(graph: &Path, features: Option<&PathBuf>) -> Result<Dat
     Dataset::from_files(graph, &InputFiles { features: features.cloned(), ..InputFiles::default() })
 }
 
-/// Writes features in the order of nodes, if a model or a training with these settings propagates them, and the graph, if features name
-/// nodes that it does not have or change their order. Returns how many features a node has.
-pub(super) fn read(
-    graph: &Path,
-    features: &PathBuf,
-    settings: Option<&toml::Table>,
-    model: Option<&Path>,
-    whole: &Path,
-    out: &Path,
-) -> Result<Value> {
+/// Writes features in the order of nodes, if a model propagates them, and the graph, if features name nodes that it does not have or change
+/// their order. Returns how many features a node has.
+pub(super) fn read(graph: &Path, features: &PathBuf, model: &Path, whole: &Path, out: &Path) -> Result<Value> {
     let dataset = dataset_of(graph, Some(features))?;
     let sample = &dataset.samples[0];
     if *sample.ids != GraphStore::open(graph)?.ids()? {
         dataset.store(whole)?;
     }
-    let (seen, architecture) = match model {
-        Some(path) => {
-            let trained = read_model(path)?;
-            (trained.align(&dataset)?.0, trained.model().architecture().clone())
-        }
-        None => {
-            let config = Config::from_table(settings.cloned().unwrap_or_default())?.resolve(&dataset)?;
-            let seen = config.node_features.seen(&dataset).into_owned();
-            let architecture = config.architecture(Dimensions::of(&seen))?;
-            (seen, architecture)
-        }
-    };
+    let trained = read_model(model)?;
+    let (seen, architecture) = (trained.align(&dataset)?.0, trained.model().architecture());
     let sample = &seen.samples[0];
     let num_features = sample.features.count();
     if architecture.uses(Source::Features) {
@@ -58,3 +38,7 @@ pub(super) fn read(
     }
     Ok(json!({ "num_features": num_features, "notes": dataset.notes }))
 }
+
+/// Why features can't be propagated by columns.
+const TOO_WIDE: &str = "so many, of which most are zero, are multiplied by weights before messages pass, and not propagated \
+     themselves; nigh on one machine does that, or features of fewer columns";

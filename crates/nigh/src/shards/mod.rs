@@ -11,8 +11,9 @@
 //! | hops | one per hop, block and slice | the block, the slice of the hop before | these rows and columns of the next |
 //! | rows | one per block of rows | all slices | rows of `Ã^K E`, or of a model's `H`, with the names of their nodes |
 //! | features | one | the graph file, the user's features | a row for each node, in order; the graph file if they name more nodes |
-//! | pairs | one per repeat | the graph file, the user's features | the graph without held-out edges, and all pairs: a training begins |
-//! | model | one | pairs, and the slices of these graphs | the model |
+//! | requests | one per repeat | the graph file, the user's features | what a training asks for, and the graphs over which messages pass |
+//! | levels | one per request and slice | requests, a graph | rows of nodes after several hops |
+//! | model | one | the graph file, the user's features, requests and all rows | the model |
 //!
 //! `slices` needs the edges in one place and nothing from other workers; `hops` needs the edges of one block. Both give the bits of
 //! [`Propagation`]. What a task does depends on its description and its files alone, so that a lost one is run
@@ -22,22 +23,25 @@ mod edges;
 mod features;
 mod hops;
 mod ids;
+mod levels;
 mod rows;
-mod training;
+mod runs;
 
 use crate::answer::Trained;
 use crate::dataset::{EdgeColumns, WeightColumn};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, whole_vectors};
 use crate::linalg::half::Storage;
-use crate::models::Model;
+use crate::models::{Model, Separation};
+use crate::propagation::requests::RequestFile;
 use crate::propagation::{MatrixFile, PanelSource, Propagation};
 use crate::seeds::{Purpose, Seeds, Stream};
 use crate::source::{Signal, SignalScale, Source};
+use runs::Asked;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a worker does, from files to files. Read from JSON.
 #[derive(Debug, Clone, Deserialize)]
@@ -95,12 +99,9 @@ enum Step {
     JoinBlocks {},
     /// From a graph file to nothing: reads and checks all of it.
     CheckGraph {},
-    /// From the graph file, the features of the user and perhaps a model in one file, to a graph file, if features name nodes that the
+    /// From the graph file, the features of the user and a model in one file, to a graph file, if features name nodes that the
     /// graph does not have, and to the features in the order of its nodes, if they are propagated.
-    ReadFeatures {
-        /// The settings of the training, as in a TOML file; none if there is a model.
-        settings: Option<toml::Table>,
-    },
+    ReadFeatures {},
     /// From nothing, or features, to nothing. Returns the scale of halves for some rows.
     FindScale {
         /// What is propagated.
@@ -162,26 +163,104 @@ enum Step {
     },
     /// From the rows of a slice, block by block, to all rows of the slice.
     JoinRows {},
-    /// From the graph file, and perhaps the features of the user, to the graph without the edges that a repeat holds out, and the pairs
-    /// of the repeat.
-    HoldOut {
+    /// From the graph file, and perhaps the features of the user, to what a repeat of a training asks for, and to as many graph files as it
+    /// passes messages over. Returns the requests.
+    RequestTraining {
         /// The settings of the training, as in a TOML file.
         settings: toml::Table,
         /// Counted from 0.
         repeat: usize,
+        /// Whether there are features of the user.
+        features: bool,
     },
-    /// From the graph file, and of each repeat its pairs and the slices of `Ã^K E` and `Ã^K F` of its graph, to the model in one file.
-    TrainModel {
-        /// How many slices a repeat has.
-        slices: usize,
-        /// How many of `Ã^K F` come behind them.
-        features: usize,
+    /// From a file of requests and the graph file of one of them to its rows in these columns.
+    LevelSlice {
+        /// The number of the request.
+        request: usize,
+        /// The columns.
+        columns: [usize; 2],
+    },
+    /// From a file of requests and the graph file of one of them to the scales of all nodes.
+    LevelScales {
+        /// The number of the request.
+        request: usize,
+    },
+    /// From a file of requests, a block, the scales of all nodes, and all rows of the hop before in order, to the rows of the block after
+    /// the next hop; without rows of a hop before, to those before the first.
+    LevelRows {
+        /// The number of the request.
+        request: usize,
+        /// The columns.
+        columns: [usize; 2],
+    },
+    /// From a file of requests, and all rows of each hop of one of them in order, to the rows that it asks for.
+    GatherLevels {
+        /// The number of the request.
+        request: usize,
+        /// The columns.
+        columns: [usize; 2],
+    },
+    /// From the graph file, perhaps the features of the user, and of each repeat the file of requests and the files of rows of each, to the
+    /// model in one file.
+    TrainRequested {
+        /// The settings of the training, as in a TOML file.
+        settings: toml::Table,
+        /// Columns of a file of rows.
+        width: usize,
+        /// Whether there are features of the user.
+        features: bool,
+    },
+    /// From a model in one file, the graph file, perhaps the features of the user and pairs to score, to what vectors or scores ask for, and
+    /// to as many graph files as messages pass over.
+    RequestAnswers {
+        /// What comes behind the model and the graph file.
+        given: Given,
+    },
+    /// From the same, the file of requests and the files of rows of each, to vectors in a file for each range of rows; beside .npy goes a
+    /// file of ids.
+    WriteVectors {
+        /// The ranges.
+        rows: Vec<[usize; 2]>,
+        /// Columns of a file of rows.
+        width: usize,
+        /// What comes behind the model and the graph file.
+        given: Given,
+    },
+    /// From the same to a table of pairs with their scores.
+    ScorePairs {
+        /// Columns of a file of rows.
+        width: usize,
+        /// What comes behind the model and the graph file.
+        given: Given,
     },
     /// From all rows in order, each as so many slices, to nothing. Returns the SHA-256 of their numbers.
     DigestRows {
         /// How many files have the columns of the same rows.
         slices: usize,
     },
+}
+
+/// What comes behind a model and the graph file.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    /// Whether there are features of the user.
+    features: bool,
+    /// Whether there are pairs, which come behind.
+    pairs: bool,
+    /// The limit of a worker.
+    memory: Option<usize>,
+}
+
+impl Given {
+    /// What is asked, and the files behind it.
+    fn asked<'a>(&self, files: &'a [PathBuf]) -> Option<(Asked<'a>, &'a [PathBuf])> {
+        let [model, graph, rest @ ..] = files else { return None };
+        let (features, rest) = rest.split_at_checked(usize::from(self.features))?;
+        let (pairs, rest) = rest.split_at_checked(usize::from(self.pairs))?;
+        let (features, pairs, memory) = (features.first(), pairs.first(), self.memory);
+        Some((Asked { model, graph, features, pairs, memory }, rest))
+    }
 }
 
 /// What ids are.
@@ -229,6 +308,13 @@ pub enum MatrixSettings {
         /// `d0`.
         dim: usize,
     },
+    /// The matrix of a request, in the file of requests.
+    Requested {
+        /// The number of the request.
+        request: usize,
+        /// Its columns.
+        dim: usize,
+    },
 }
 
 impl MatrixSettings {
@@ -255,7 +341,7 @@ impl MatrixSettings {
 
     /// Whether it is in a file.
     fn is_stored(&self) -> bool {
-        matches!(self, MatrixSettings::Features { .. })
+        matches!(self, MatrixSettings::Features { .. } | MatrixSettings::Requested { .. })
     }
 
     /// The matrix, which is in this file if it is in one.
@@ -265,9 +351,16 @@ impl MatrixSettings {
                 PanelSource::Signal { signal, stream, dim, factor }
             }
             MatrixSettings::Ones { .. } => PanelSource::Ones,
-            MatrixSettings::Features { dim } => {
+            MatrixSettings::Features { dim } | MatrixSettings::Requested { dim, .. } => {
                 let path = file.first().ok_or_else(|| Error::setting("features", dim, "expected their file"))?;
-                let found = MatrixFile::open(path)?;
+                let found = match *self {
+                    MatrixSettings::Requested { request, .. } => {
+                        let file = RequestFile::open(path)?;
+                        let matrix = file.stored_matrix(file.get(request)?);
+                        matrix.ok_or_else(|| Error::file(path, format!("has no matrix for request {request}")))?
+                    }
+                    _ => MatrixFile::open(path)?,
+                };
                 if found.shape()[1] != dim {
                     return Err(Error::file(path, format!("has {} columns; expected {dim}", found.shape()[1])));
                 }
@@ -302,9 +395,14 @@ pub struct GraphCounts {
 }
 
 /// What has to be propagated for a model, as a JSON object: `matrix`, `hops`, `storage`, the matrix of `features` if the model has a
-/// branch for them, and `num_nodes` that the model knows. Of models all of whose message passing is `Ã^K E` and `Ã^K F`.
+/// branch for them, and `num_nodes` that the model knows. `null` for models whose message passing is not all `Ã^K E` and `Ã^K F`: what
+/// they need depends on the question.
 pub fn message_passing(trained: &Trained) -> Result<Value> {
-    trained.model().architecture().check_rows(&trained.config.model)?;
+    let architecture = trained.model().architecture();
+    architecture.check_separable(&trained.config.model)?;
+    if architecture.separation() == Separation::Pairs {
+        return Ok(Value::Null);
+    }
     let draw = trained.run().best_epoch as u64;
     message_passing_of(trained.model(), draw, trained.num_features_used(), trained.ids.len())
 }
@@ -364,10 +462,8 @@ impl ShardTask {
             (Step::CutBlock { rows }, [graph], [out]) => edges::cut_block(graph, range(*rows), out),
             (Step::JoinBlocks {}, blocks, [out]) => edges::join_blocks(blocks, out),
             (Step::CheckGraph {}, [graph], []) => edges::check_graph(graph),
-            (Step::ReadFeatures { settings }, [graph, features, model @ ..], [whole, out])
-                if model.len() + usize::from(settings.is_some()) == 1 =>
-            {
-                features::read(graph, features, settings.as_ref(), model.first().map(PathBuf::as_path), whole, out)
+            (Step::ReadFeatures {}, [graph, features, model], [whole, out]) => {
+                features::read(graph, features, model, whole, out)
             }
             (Step::FindScale { source, rows }, file, []) if file.len() == usize::from(source.is_stored()) => {
                 Ok(json!({ "scale": source.source(file)?.scale(None, range(*rows)) }))
@@ -393,11 +489,39 @@ impl ShardTask {
                 rows::write_rows(names, range(*rows), slices, *skip, model, out)
             }
             (Step::JoinRows {}, parts, [out]) => rows::join_rows(parts, out),
-            (Step::HoldOut { settings, repeat }, [graph, features @ ..], [visible, pairs]) if features.len() < 2 => {
-                training::hold_out(graph, features.first(), settings, *repeat, visible, pairs)
+            (Step::RequestTraining { settings, repeat, features }, [graph, given @ ..], [out, graphs @ ..])
+                if given.len() == usize::from(*features) =>
+            {
+                runs::request_training(graph, given.first(), settings, *repeat, out, graphs)
             }
-            (Step::TrainModel { slices, features }, [graph, files @ ..], [out]) => {
-                training::train(graph, files, *slices, *features, out)
+            (Step::LevelSlice { request, columns }, [requests, graph], [out]) => {
+                levels::slice(requests, graph, *request, range(*columns), out)
+            }
+            (Step::LevelScales { request }, [requests, graph], [out]) => levels::scales(requests, graph, *request, out),
+            (Step::LevelRows { request, columns }, [requests, block, scales, others @ ..], [out]) => {
+                levels::hop(requests, *request, range(*columns), [block, scales], others, out)
+            }
+            (Step::GatherLevels { request, columns }, [requests, blocks @ ..], [out]) => {
+                levels::gather(requests, *request, range(*columns), blocks, out)
+            }
+            (Step::TrainRequested { settings, width, features }, [graph, files @ ..], [out])
+                if files.len() >= usize::from(*features) =>
+            {
+                let (features, files) = files.split_at(usize::from(*features));
+                runs::train(graph, features.first(), settings, *width, files, out)
+            }
+            (Step::RequestAnswers { given }, files, [out, graphs @ ..]) if given.asked(files).is_some() => {
+                given.asked(files).map_or(Ok(json!({})), |(asked, _)| asked.request(out, graphs))
+            }
+            (Step::WriteVectors { rows, width, given }, files, outs)
+                if given.asked(files).is_some() && !rows.is_empty() && outs.len().is_multiple_of(rows.len()) =>
+            {
+                let outs: Vec<&Path> = outs.chunks(outs.len() / rows.len()).map(|outs| outs[0].as_path()).collect();
+                let write = |(asked, files): (Asked<'_>, &[PathBuf])| asked.write_vectors(*width, files, rows, &outs);
+                given.asked(files).map_or(Ok(json!({})), write)
+            }
+            (Step::ScorePairs { width, given }, files, [out]) if given.asked(files).is_some() => {
+                given.asked(files).map_or(Ok(json!({})), |(asked, files)| asked.score(*width, files, out))
             }
             (Step::DigestRows { slices }, files, []) => rows::digest_rows(files, *slices),
             _ => {

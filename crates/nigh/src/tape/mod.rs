@@ -61,6 +61,17 @@ pub trait Operation: Send + std::fmt::Debug {
         false
     }
 
+    /// Whether the operation can compute some rows alone, given those rows of its inputs that are steps, and learn the same: see `select`.
+    fn can_select(&self) -> bool {
+        false
+    }
+
+    /// Computes these rows of `num_rows` alone from now on, in ascending order, or all of them again. Rows and gradients have the bits that they would
+    /// have among all rows, if those left out had no gradient: sums over rows keep their order.
+    fn select(&mut self, rows: Option<&[u32]>, num_rows: usize) {
+        let _ = (rows, num_rows);
+    }
+
     /// Whether two passes with the same inputs may differ, for a reason other than training or evaluating.
     fn is_dynamic(&self) -> bool {
         false
@@ -279,7 +290,27 @@ impl Tape {
 
     /// Computes only these rows from now on, in this order; or all of them.
     pub fn restrict(&mut self, rows: Option<&[u32]>, weights: &Weights, pass: &Pass) {
-        assert!(self.can_restrict(), "a tape with `can_restrict`");
+        assert!(rows.is_none() || self.can_restrict(), "a tape with `can_restrict`");
+        self.steps.iter_mut().for_each(|step| step.operation.select(None, 0));
+        self.take_rows(rows, weights, pass);
+    }
+
+    /// Whether `select` works: every dynamic step can.
+    pub fn can_select(&self) -> bool {
+        self.steps.iter().filter(|step| step.is_dynamic).all(|step| step.operation.can_select())
+    }
+
+    /// As `restrict`, in ascending order, with the gradients of weights that they would have if all `num_rows` rows were computed and the others had
+    /// no gradient, to the bit.
+    pub fn select(&mut self, rows: &[u32], num_rows: usize, weights: &Weights, pass: &Pass) {
+        assert!(self.can_select(), "a tape with `can_select`");
+        self.take_rows(Some(rows), weights, pass);
+        let dynamic = self.steps.iter_mut().filter(|step| step.is_dynamic);
+        dynamic.for_each(|step| step.operation.select(Some(rows), num_rows));
+    }
+
+    /// Takes these rows of the constants that are read, or all of them.
+    fn take_rows(&mut self, rows: Option<&[u32]>, weights: &Weights, pass: &Pass) {
         self.compute_constants(weights, pass);
         for at in 0..self.steps.len() {
             let read = self.steps.iter().any(|step| step.is_dynamic && step.inputs.contains(&Place::Step(at)));

@@ -7,6 +7,7 @@ mod judging;
 mod leakage;
 mod parity;
 mod parity_parts;
+mod requested;
 mod sampled;
 mod shards;
 mod splits;

@@ -1,16 +1,15 @@
-//! Training on pairs that are drawn beforehand: the same model under every plan, in steps from file to file, and no held-out edge
-//! in sight.
+//! Training on pairs that are drawn beforehand: the same model under every plan, and no held-out edge in sight.
 
-use crate::models::Separation;
+use crate::models::{Dimensions, Model, Separation};
+use crate::train::HeldOut;
+use nigh::dataset::InputFiles;
 use nigh::dataset::generate::{PowerLaw, power_law};
-use nigh::dataset::{GraphStore, InputFiles};
-use nigh::formats::sections::{SectionWriter, Sections};
 use nigh::propagation::{CostEstimate, ExecutionMode};
 use nigh::propagation::{MatrixFile, PanelSource};
-use nigh::sampled::{self, PairsFile, RepeatFiles};
 use nigh::task::{EvaluationNegatives, Masking, TestEdges};
-use nigh::{Config, Dataset, Features, Graph, Matrix, Sample, Trained, Training};
-use std::path::{Path, PathBuf};
+use nigh::{Config, Dataset, Features, Graph, Matrix, Reporting, Sample, Trained, Training};
+use std::path::Path;
+use std::sync::Arc;
 
 fn plain() -> Dataset {
     let shape = PowerLaw { across: 0.1, ..PowerLaw::new(3_000, 20_000) };
@@ -112,53 +111,19 @@ fn feature_file(dataset: &Dataset, folder: &Path) -> Option<MatrixFile> {
     Some(MatrixFile::open(&path).unwrap())
 }
 
-fn steps(dataset: &Dataset, config: &Config, folder: &Path, widths: &[usize]) -> Trained {
-    let path = |name: String| folder.join(name);
-    let features = feature_file(dataset, folder);
-    let repeats = (0..config.repeats).map(|repeat| {
-        let [graph, pairs] = ["graph", "pairs"].map(|kind| path(format!("{kind}-{repeat}.nigh")));
-        sampled::hold_out(dataset, config, repeat, &graph, &pairs).unwrap();
-        let propagations = PairsFile::open(&pairs).unwrap().propagations(&graph, features.as_ref()).unwrap();
-        let mut first = 0;
-        let columns = widths.iter().map(|width| {
-            let slice = path(format!("{repeat}-{first}.npy"));
-            assert!(propagations.signal.write_columns(first..first + width, &slice).unwrap());
-            first += width;
-            slice
-        });
-        let columns: Vec<PathBuf> = columns.collect();
-        let features = propagations.features.map_or(Vec::new(), |features| {
-            let starts = (0..features.cols()).step_by(4);
-            let write = |start: usize| {
-                let file = path(format!("{repeat}-features-{start}.npy"));
-                assert!(features.write_columns(start..(start + 4).min(features.cols()), &file).unwrap());
-                file
-            };
-            starts.map(write).collect()
-        });
-        RepeatFiles { pairs, columns, features }
-    });
-    sampled::train(&repeats.collect::<Vec<_>>(), dataset.samples[0].ids.clone()).unwrap()
-}
-
 #[test]
-fn steps_from_file_to_file_give_the_model_and_the_vectors_of_one_machine() {
+fn rows_of_vectors_are_made_of_propagated_rows() {
     let numbers = Matrix::from_fn(3_000, 6, |row, column| ((row * 13 + column) % 17) as f32 / 17.0);
     let words = Matrix::from_fn(3_000, 40, |row, column| f32::from(u8::from((row * 31 + column * 7) % 9 == 0)));
     let with = |features: Matrix| {
         let sample = Sample { features: Features::from_matrix(features), ..plain().samples[0].clone() };
         Dataset { samples: vec![sample], ..plain() }
     };
-    for (dataset, model, widths) in [
-        (plain(), "smp-linear", &[16, 16][..]),
-        (plain(), "smp-signal", &[8, 20, 4]),
-        (with(numbers), "smp-linear", &[32]),
-        (with(words), "smp-mlp", &[16, 16]),
-    ] {
+    for (dataset, model) in
+        [(plain(), "smp-linear"), (plain(), "smp-signal"), (with(numbers), "smp-linear"), (with(words), "smp-mlp")]
+    {
         let folder = tempfile::tempdir().unwrap();
-        let expected = in_memory(&dataset, &config(model));
-        let trained = steps(&dataset, &config(model), folder.path(), widths);
-        assert!(trained.to_bytes() == expected.to_bytes(), "{model}");
+        let trained = in_memory(&dataset, &Config { epochs: 2.into(), repeats: 1, ..config(model) });
         let file = feature_file(&dataset, folder.path());
         let propagations = trained.propagations(dataset.samples[0].graph.clone(), file.as_ref()).unwrap();
         let rows = |propagation: &nigh::propagation::Propagation| {
@@ -168,7 +133,7 @@ fn steps_from_file_to_file_give_the_model_and_the_vectors_of_one_machine() {
             Matrix::from_data(array.shape()[0], array.shape()[1], array.floats().unwrap())
         };
         let (signal, features) = (rows(&propagations.signal), propagations.features.as_ref().map(rows));
-        let whole = expected.embed(&dataset).unwrap().matrix;
+        let whole = trained.embed(&dataset).unwrap().matrix;
         for nodes in [0..1_000, 1_000..2_999, 2_999..3_000] {
             let some = |all: &Matrix| {
                 let data = all.data()[nodes.start * all.cols()..nodes.end * all.cols()].to_vec();
@@ -188,88 +153,36 @@ fn steps_from_file_to_file_give_the_model_and_the_vectors_of_one_machine() {
     }
 }
 
-#[test]
-fn files_of_other_runs_are_refused() {
-    let (dataset, config) = (plain(), Config { repeats: 1, ..config("smp-signal") });
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    steps(&dataset, &config, folder.path(), &[32]);
-    let other = Config { seed: 9, ..config.clone() };
-    sampled::hold_out(&dataset, &other, 0, &path("other.nigh"), &path("other-pairs.nigh")).unwrap();
-    let ids = || dataset.samples[0].ids.clone();
-    let repeat = RepeatFiles { pairs: path("pairs-0.nigh"), columns: vec![path("0-0.npy")], features: vec![] };
-    let problem = |repeats: &[RepeatFiles]| sampled::train(repeats, ids()).unwrap_err().to_string();
-    assert!(problem(&[]).contains("1 or more"));
-    assert!(problem(&[repeat.clone(), repeat.clone()]).contains("2 were prepared"));
-    let half = RepeatFiles { columns: vec![path("0-0.npy"), path("0-0.npy")], ..repeat.clone() };
-    assert!(problem(&[half]).contains("64 columns; expected 32"));
-    let graph = RepeatFiles { pairs: path("graph-0.nigh"), ..repeat.clone() };
-    assert!(problem(&[graph]).contains("holds no pairs"));
-    let mut bytes = std::fs::read(path("pairs-0.nigh")).unwrap();
-    let last = bytes.len() - 1;
-    bytes[last] ^= 1;
-    std::fs::write(path("damaged.nigh"), bytes).unwrap();
-    assert!(problem(&[RepeatFiles { pairs: path("damaged.nigh"), ..repeat }]).contains("is damaged"));
-    // Checksums that are right, and contents that are not.
-    let damaged = |changed: &[(&str, &[u32])]| {
-        let sections = Sections::open(&path("pairs-0.nigh")).unwrap();
-        let mut writer = SectionWriter::create(&path("lies.nigh")).unwrap();
-        let names =
-            ["train-positive", "train-negative", "valid-positive", "valid-negative", "test-positive", "test-negative"];
-        writer.section("about").unwrap();
-        writer.write(&sections.get::<u8>("about").unwrap().unwrap().read_all().unwrap()).unwrap();
-        for name in names.into_iter().chain(["isolated"]) {
-            writer.section(name).unwrap();
-            let own = sections.get::<u32>(name).unwrap().unwrap().read_all().unwrap();
-            let numbers = changed.iter().find(|section| section.0 == name).map(|section| section.1);
-            writer.write(numbers.unwrap_or(&own)).unwrap();
-        }
-        writer.finish().unwrap();
-        PairsFile::open(&path("lies.nigh")).unwrap_err().to_string()
-    };
-    assert!(damaged(&[("train-positive", &[1, 2])]).contains("other numbers of training pairs"));
-    let fewer: [(&str, &[u32]); 2] = [("train-positive", &[1, 2]), ("train-negative", &[3, 4])];
-    assert!(damaged(&fewer).contains("other numbers of training pairs"));
-    assert!(damaged(&[("valid-positive", &[])]).contains("no pairs for the valid part"));
-    assert!(damaged(&[("test-negative", &[1, 3_000])]).contains("names node 3000 of 3000"));
-    assert!(damaged(&[("test-negative", &[1, 2, 3])]).contains("ends within a pair"));
-    let ordinary = Config { pairs_per_epoch: 0, ..config.clone() };
-    let refused = sampled::hold_out(&dataset, &ordinary, 0, &path("x.nigh"), &path("y.nigh")).unwrap_err().to_string();
-    assert!(refused.contains("`pairs-per-epoch` is 0") && !path("x.nigh").exists(), "{refused}");
-    assert!(sampled::hold_out(&dataset, &config, 1, &path("x.nigh"), &path("y.nigh")).is_err());
-}
-
 /// The training graph does not have held-out edges, and the rows that weights are learnt from would tell if it had one.
 #[test]
 fn no_held_out_edge_is_in_sight() {
-    let (dataset, config) = (plain(), Config { repeats: 1, ..config("smp-signal") });
-    let folder = tempfile::tempdir().unwrap();
-    let [graph, pairs] = ["graph.nigh", "pairs.nigh"].map(|name| folder.path().join(name));
-    sampled::hold_out(&dataset, &config, 0, &graph, &pairs).unwrap();
-    let stored = GraphStore::open(&graph).unwrap();
-    stored.verify().unwrap();
-    let (visible, whole) = (stored.graph().clone(), &dataset.samples[0].graph);
-    let file = PairsFile::open(&pairs).unwrap();
-    let held_out = [file.held_out.pairs.valid.positive.clone(), file.held_out.pairs.test.positive.clone()].concat();
+    let dataset = plain();
+    let config = Config { repeats: 1, ..config("smp-signal") }.resolve(&dataset).unwrap();
+    let without = |graph: &Graph, hidden: &[[u32; 2]]| Ok(graph.without_edges(hidden));
+    let (found, visible) = HeldOut::new(&dataset, &config, Reporting::Nothing, config.seed, without).unwrap();
+    let whole = &dataset.samples[0].graph;
+    let held_out = [found.pairs.valid.positive.clone(), found.pairs.test.positive.clone()].concat();
     assert_eq!(held_out.len(), 4_000);
     assert!(held_out.iter().all(|&[a, b]| whole.has_edge(a, b) && !visible.has_edge(a, b)));
-    assert_eq!(visible, whole.without_edges(&held_out));
-    let train = &file.held_out.pairs.train;
+    assert_eq!(*visible, whole.without_edges(&held_out));
+    let train = &found.pairs.train;
     assert!(train.positive.iter().all(|&[a, b]| visible.has_edge(a, b)));
     assert!(train.positive.iter().all(|pair| !held_out.contains(pair)));
     // To avoid a held-out edge as a negative would give it away: some are drawn.
     assert!(train.negative.iter().any(|&[a, b]| whole.has_edge(a, b)) || train.negative.len() < 100_000);
     // A planted edge changes the rows of its ends.
     let planted: Vec<[u32; 2]> = visible.edges().chain([held_out[0]]).collect();
-    let planted = Dataset::from_graph("planted", Graph::from_edges(3_000, &planted).unwrap().0);
-    planted.store(&folder.path().join("planted.nigh")).unwrap();
-    let rows = |name: &str| {
+    let planted = Graph::from_edges(3_000, &planted).unwrap().0;
+    let dimensions = Dimensions::of(&dataset);
+    let shape = config.shape(dimensions);
+    let model = Model::build(config.architecture(dimensions).unwrap(), shape, nigh::Seeds::new(config.seed)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let rows = |graph: Arc<Graph>| {
         let out = folder.path().join("rows.npy");
-        let signal = file.propagations(&folder.path().join(name), None).unwrap().signal;
-        signal.write_columns(0..32, &out).unwrap();
+        model.signal_propagation(graph, None, 0).unwrap().write_columns(0..32, &out).unwrap();
         nigh::formats::npy::open(&out).unwrap().floats().unwrap()
     };
-    let (without, with) = (rows("graph.nigh"), rows("planted.nigh"));
+    let (without, with) = (rows(visible), rows(planted.into()));
     let row = |rows: &[f32], node: u32| rows[32 * node as usize..][..32].to_vec();
     assert!(held_out[0].iter().all(|&end| row(&without, end) != row(&with, end)));
 }
@@ -296,35 +209,4 @@ fn what_can_not_be_drawn_beforehand_is_trained_in_memory_and_says_why() {
     ] {
         assert_eq!(separation(config), Separation::InMemory(reason));
     }
-}
-
-#[test]
-fn every_repeat_is_trained_from_its_own_files_over_its_own_graph() {
-    let (dataset, config) = (plain(), Config { epochs: 2.into(), ..config("smp-signal") });
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    steps(&dataset, &config, folder.path(), &[32]);
-    let files = |repeat: usize| RepeatFiles {
-        pairs: path(&format!("pairs-{repeat}.nigh")),
-        columns: vec![path(&format!("{repeat}-0.npy"))],
-        features: vec![],
-    };
-    let problem = |repeats: &[RepeatFiles], nodes: usize| {
-        sampled::train(repeats, std::sync::Arc::new(nigh::Ids::Numbers(nodes))).unwrap_err().to_string()
-    };
-    assert!(problem(&[files(0), files(0)], 3_000).contains("is not repeat 1 of the training"));
-    assert!(problem(&[files(1), files(0)], 3_000).contains("is not repeat 0 of the training"));
-    assert!(problem(&[files(0), files(1)], 2_999).contains("node"), "ids of another graph");
-    let [tiny, rows] = ["tiny.nigh", "tiny.npy"].map(path);
-    Dataset::from_graph("tiny", Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap().0).store(&tiny).unwrap();
-    let pairs = PairsFile::open(&path("pairs-0.nigh")).unwrap();
-    let refused = pairs.propagations(&tiny, None).unwrap_err().to_string();
-    assert!(refused.contains("has 3 nodes; the data have 3000"), "{refused}");
-    let source = PanelSource::Dense(Matrix::ones(2_999, 32).into());
-    let operator = nigh::Operator::symmetric(Graph::from_edges(2_999, &[[0, 1]]).unwrap().0.into());
-    let storage = nigh::Storage::Single;
-    let fewer = nigh::propagation::Propagation { operator, hops: 1, storage, source, addresses: None };
-    assert!(fewer.write_columns(0..32, &rows).unwrap());
-    let found = problem(&[RepeatFiles { columns: vec![rows], ..files(0) }, files(1)], 3_000);
-    assert!(found.contains("has 2999 rows; expected one for each of 3000 nodes"), "{found}");
 }

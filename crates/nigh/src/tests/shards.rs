@@ -280,10 +280,24 @@ fn features_are_propagated_in_the_order_of_nodes() {
     let row = |name: &String| format!("{name},{},{}\n", value(name, 0), value(name, 1));
     let listed: String = names.iter().rev().chain([&"alone".to_string()]).map(row).collect();
     std::fs::write(path("features.csv"), format!("id,a,b\n{listed}")).unwrap();
-    let task = |settings: Value| json!({ "do": "read-features", "settings": settings });
-    let linear = json!({ "model": "smp-linear", "pairs-per-epoch": 10, "task": "link-prediction" });
-    let (inputs, outputs) = ([joined.clone(), path("features.csv")], [path("all.nigh"), path("features")]);
-    assert_eq!(run(task(linear.clone()), &inputs, &outputs)["num_features"], json!(2));
+    let task = || json!({ "do": "read-features" });
+    let inputs = [joined.clone(), path("features.csv"), path("model.zip")];
+    let outputs = [path("all.nigh"), path("features")];
+    let train = |model: &str| {
+        let input = InputFiles { features: Some(path("features.csv")), ..InputFiles::default() };
+        let dataset = Dataset::from_files(&joined, &input).unwrap();
+        let config = Config {
+            model: model.into(),
+            epochs: 1.into(),
+            repeats: 1,
+            task: nigh::Task::LinkPrediction,
+            ..Config::default()
+        };
+        let trained = Training::new(&dataset, config).unwrap().run().unwrap();
+        std::fs::write(path("model.zip"), trained.to_bytes()).unwrap();
+    };
+    train("smp-linear");
+    assert_eq!(run(task(), &inputs, &outputs)["num_features"], json!(2));
 
     let input = InputFiles { features: Some(path("features.csv")), ..InputFiles::default() };
     let dataset = Dataset::from_files(&joined, &input).unwrap();
@@ -306,14 +320,16 @@ fn features_are_propagated_in_the_order_of_nodes() {
     let listed: String = names.iter().map(row).collect();
     std::fs::write(path("features.csv"), format!("id,a,b\n{listed}")).unwrap();
     let outputs = [path("same.nigh"), path("unused")];
-    run(task(json!({ "model": "smp-signal", "task": "link-prediction" })), &inputs, &outputs);
+    train("smp-signal");
+    run(task(), &inputs, &outputs);
     assert!(!path("same.nigh").exists() && !path("unused").exists());
     // A word per node: so many columns are multiplied before messages pass.
     let words = |name: &String| format!("{name}{}\n", ",0".repeat(599) + ",1");
     let header: String = (0..600).map(|word| format!(",w{word}")).collect();
     let listed: String = names.iter().map(words).collect();
     std::fs::write(path("features.csv"), format!("id{header}\n{listed}")).unwrap();
-    let wide: ShardTask = serde_json::from_value(task(linear)).unwrap();
+    train("smp-linear");
+    let wide: ShardTask = serde_json::from_value(task()).unwrap();
     let problem = wide.run(&inputs, &outputs).unwrap_err().to_string();
     assert!(problem.contains("600 features: so many, of which most are zero"), "{problem}");
     let narrow = json!({ "do": "propagate-slice", "source": json!({ "matrix": "features", "dim": 3 }), "hops": hops, "columns": [0, 1] });

@@ -1,9 +1,9 @@
 //! A task is a split: what is asked in training, validation and test, and which edges message passing may see.
 
+use crate::train::HeldOut;
 use nigh::Auto;
 use nigh::dataset::{FixedPairs, FixedSplit, PaperDefaults, generate};
 use nigh::models::catalog::MODELS;
-use nigh::sampled::PairsFile;
 use nigh::task::{EvaluationPairs, LabelledNodes, MOST_HELD_OUT, Part, SameLabelPairs, TrainingPairs};
 use nigh::{
     Config, Dataset, Features, Graph, Matrix, Protocol, Purpose, Refresh, Result, Sample, Seeds, Split, Task, Training,
@@ -486,11 +486,9 @@ fn every_model_holds_out_the_same_edges_of_a_large_graph() {
     assert_eq!(train.len() + 2 * MOST_HELD_OUT, dataset.num_edges());
     // Pairs that are drawn beforehand are of the same split.
     let sampled = Config { pairs_per_epoch: 1_000, epochs: 2.into(), ..Config::default() };
-    let folder = tempfile::tempdir().unwrap();
-    let [graph, pairs] = ["graph.nigh", "pairs.nigh"].map(|name| folder.path().join(name));
-    let config = Config { model: "smp-linear".into(), repeats: 1, ..sampled };
-    nigh::sampled::hold_out(&dataset, &config, 0, &graph, &pairs).unwrap();
-    let sampled = PairsFile::open(&pairs).unwrap().held_out.pairs;
+    let config = Config { model: "smp-linear".into(), repeats: 1, ..sampled }.resolve(&dataset).unwrap();
+    let visible = |graph: &Graph, hidden: &[[u32; 2]]| Ok(graph.without_edges(hidden));
+    let sampled = HeldOut::new(&dataset, &config, nigh::Reporting::Nothing, 1, visible).unwrap().0.pairs;
     for (listed, sampled) in held_out.iter().zip([&sampled.valid, &sampled.test]) {
         assert!(listed.positive == sampled.positive && listed.negative == sampled.negative);
     }

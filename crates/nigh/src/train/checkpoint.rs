@@ -85,7 +85,7 @@ impl Checkpoint {
 fn fingerprint(job: &Job<'_>) -> String {
     let Job { dataset, config, splits, .. } = job;
     let mut text = toml::to_string(config).expect("a configuration can be written");
-    for sample in dataset.iter().flat_map(|dataset| &dataset.samples) {
+    for sample in &dataset.samples {
         text += &sample.graph.digest();
         text += &sample.features.digest();
         let labels = sample.labels.iter().flat_map(|labels| labels.iter());
@@ -97,10 +97,8 @@ fn fingerprint(job: &Job<'_>) -> String {
             text += &digest::sha256(&sets);
         }
     }
-    if let Some(dataset) = dataset {
-        let rest = (&dataset.class_names, &dataset.paper_defaults, &dataset.fixed_split);
-        text += &serde_json::to_string(&rest).expect("plain data can be written");
-    }
+    let rest = (&dataset.class_names, &dataset.paper_defaults, &dataset.fixed_split);
+    text += &serde_json::to_string(&rest).expect("plain data can be written");
     if let Splits::Given(split) = splits {
         text += &split.digest();
     }

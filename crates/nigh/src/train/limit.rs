@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::memory::Memory;
 use crate::models::decoder::PAIRS_FOR_A_HEAD;
-use crate::models::{Architecture, Dimensions, Separation, runs_in_memory, why_in_memory};
+use crate::models::{Architecture, Dimensions, Separation, why_in_memory};
 use crate::propagation::walks::{self, ExactCost};
 use crate::propagation::{
     CostEstimate, Execution, Footprint, PairWorkload, PartSize, Proximities, WholeWorkload, Workload, total,
@@ -133,15 +133,6 @@ impl Resolved {
             Some("features are so wide and sparse that they are multiplied by a learnt weight before hops")
         } else {
             None
-        }
-    }
-
-    /// Refuses a training whose pairs tasks on many machines cannot learn from.
-    pub(crate) fn check_rows(&self, dataset: &Dataset, architecture: &Architecture) -> Result<()> {
-        architecture.check_rows(&self.model)?;
-        match self.separation(&DataSize::of(dataset), architecture).in_memory_reason() {
-            Some(reason) => Err(runs_in_memory(&self.model, reason)),
-            None => Ok(()),
         }
     }
 

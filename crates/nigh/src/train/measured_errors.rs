@@ -15,7 +15,7 @@ const MEASURED_COLUMNS: usize = 16;
 /// The error of `Ã^K E` in half precision, if that is how it is computed: the worst over the graphs of the data, with all
 /// edges, on the first columns of `E`.
 pub(super) fn storage_error(job: &Job<'_>) -> Option<StorageError> {
-    let (dataset, config) = (job.dataset?, job.config);
+    let (dataset, config) = (job.dataset, job.config);
     // Graphs whose rows are gathered may be beyond memory.
     if matches!(job.splits, Splits::Sampled) {
         return None;
@@ -36,6 +36,6 @@ pub(super) fn proximity_error(job: &Job<'_>) -> Option<f64> {
     const DELTA: f64 = 0.05;
     let is_estimated = job.config.proximities == Proximities::Estimated;
     let estimates = is_estimated && job.architecture.pair_sources.contains(&PairSource::Walks);
-    let norms = job.dataset?.samples.iter().map(|sample| max_row_norm(&sample.graph));
+    let norms = job.dataset.samples.iter().map(|sample| max_row_norm(&sample.graph));
     estimates.then(|| certify::certified_error(norms.fold(0.0, f64::max), job.config.signal_dim, DELTA))?
 }

@@ -31,7 +31,8 @@ pub use observer::{Observer, Progress, Silent, Stage};
 pub use resolve::ChosenModel;
 #[cfg(test)]
 pub(crate) use resolve::FitSettings;
-pub(crate) use sampled::{HeldOut, RequiredNodes};
+#[cfg(test)]
+pub(crate) use sampled::HeldOut;
 pub use setting::{Setting, SettingGroup};
 
 pub use crate::choices::{Optimizer, Schedule};
@@ -56,7 +57,6 @@ use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-pub(crate) use trainer::KEPT_BYTES;
 use trainer::{Best, Finished, State, Trainer};
 
 /// What one repeat found.
@@ -150,8 +150,7 @@ pub struct Evaluation {
 
 /// What is trained, on what, and how.
 pub(crate) struct Job<'a> {
-    /// None where all that a training needs of the data was prepared elsewhere.
-    pub dataset: Option<&'a Dataset>,
+    pub dataset: &'a Dataset,
     pub dimensions: Dimensions,
     pub config: &'a Resolved,
     pub architecture: &'a Architecture,
@@ -170,8 +169,6 @@ pub(crate) enum Splits<'a> {
     Given(&'a Split),
     /// Its seed gives it: pairs are sampled, and rows gathered for them.
     Sampled,
-    /// A repeat of this number was prepared elsewhere.
-    Prepared(&'a (dyn Fn(usize) -> Result<PreparedSplit> + Sync)),
 }
 
 /// The split of a repeat, with what is known of it before training.
@@ -221,7 +218,7 @@ fn fit_repeats(job: &Job<'_>, observer: &mut dyn Observer, checkpoint: Option<&C
         let seed = config.seed + ended.runs.len() as u64;
         observer.stage(Stage::Split, 0, 1);
         let aside = Instant::now();
-        let PreparedSplit { split, digest, baselines, connected } = job.prepare(ended.runs.len(), seed, observer)?;
+        let PreparedSplit { split, digest, baselines, connected } = job.prepare(seed, observer)?;
         not_training += aside.elapsed();
         let few_negatives = few_negatives(&split, config.metric);
         let metrics = reported(&split, config.metric, job.reporting);
@@ -439,18 +436,16 @@ impl Job<'_> {
     }
 
     /// The split of a repeat, and what is known of it.
-    fn prepare(&self, number: usize, seed: u64, observer: &mut dyn Observer) -> Result<PreparedSplit> {
+    fn prepare(&self, seed: u64, observer: &mut dyn Observer) -> Result<PreparedSplit> {
         let (config, dataset) = (self.config, self.dataset);
-        let split = match (self.splits, dataset) {
-            (Splits::Given(split), _) => split.clone(),
-            (Splits::Prepared(prepared), _) => return prepared(number),
-            (Splits::Sampled, Some(dataset)) => return self.prepare_sampled(dataset, seed, observer),
-            (Splits::Drawn, Some(dataset)) => {
+        let split = match self.splits {
+            Splits::Given(split) => split.clone(),
+            Splits::Sampled => return self.prepare_sampled(seed, observer),
+            Splits::Drawn => {
                 // Masks choose a few edges by their numbers, and the same ones for all epochs.
                 let lists = config.mask_training_pairs != Masking::Folds;
                 config.split().split_within(dataset, Seeds::new(seed), lists, self.execution)?
             }
-            (Splits::Sampled | Splits::Drawn, None) => unreachable!("data to split"),
         };
         let baselines = match self.reporting {
             Reporting::MetricsAndBaselines => {
@@ -461,10 +456,7 @@ impl Job<'_> {
             Reporting::Nothing | Reporting::Metrics => Vec::new(),
         };
         let connected = connected_parts(&split, config);
-        let digest = match dataset {
-            Some(dataset) => config.split().fingerprint(dataset, &split),
-            None => split.digest(),
-        };
+        let digest = config.split().fingerprint(dataset, &split);
         Ok(PreparedSplit { digest, split, baselines, connected })
     }
 }
@@ -562,7 +554,7 @@ mod tests {
         let config = config.resolve(&dataset).unwrap();
         let architecture = config.architecture(Dimensions::of(&dataset)).unwrap();
         let job = Job {
-            dataset: Some(&dataset),
+            dataset: &dataset,
             dimensions: Dimensions::of(&dataset),
             config: &config,
             architecture: &architecture,

@@ -126,6 +126,8 @@ impl ClassQuestion for LabelledSets {
 pub(super) struct NodeObjective<Q> {
     /// The branches of a gated model over each training part, recorded when it is first seen.
     branches: Vec<Option<TrainedBranches>>,
+    /// The nodes of each training part, where they are few.
+    labelled: Vec<Option<Labelled>>,
     /// Mean log-likelihood of the validation labels by a gated model when it was last evaluated.
     likelihood: Option<f64>,
     question: PhantomData<Q>,
@@ -133,7 +135,7 @@ pub(super) struct NodeObjective<Q> {
 
 impl<Q> NodeObjective<Q> {
     pub fn for_evaluation() -> NodeObjective<Q> {
-        NodeObjective { branches: Vec::new(), likelihood: None, question: PhantomData }
+        NodeObjective { branches: Vec::new(), labelled: Vec::new(), likelihood: None, question: PhantomData }
     }
 }
 
@@ -152,7 +154,8 @@ impl<Q: ClassQuestion> Objective for NodeObjective<Q> {
         if train.iter().all(|part| Arc::ptr_eq(&part.view, &train[0].view)) {
             Q::show(train, model);
         }
-        Ok(NodeObjective::for_evaluation())
+        let labelled = train.iter().map(|part| Labelled::of(part.question.nodes(), part.view.graph().num_nodes()));
+        Ok(NodeObjective { labelled: labelled.collect(), ..NodeObjective::for_evaluation() })
     }
 
     fn num_batches(&self, _: &Part<Q>) -> usize {
@@ -165,9 +168,14 @@ impl<Q: ClassQuestion> Objective for NodeObjective<Q> {
             let branches = self.branches[step.part].get_or_insert_with(|| TrainedBranches::new(part, model));
             return branches.loss(step, &part.question, model);
         }
+        let labelled = self.labelled[step.part].as_ref().filter(|_| recording.can_select());
+        if let Some(Labelled { nodes, .. }) = labelled {
+            recording.select(model, nodes);
+        }
         recording.train(model, step.draw);
         let (h, gradient) = recording.representation_and_gradient();
-        part.question.loss(h, 1, part.question.nodes(), gradient)
+        let rows = labelled.map_or(part.question.nodes(), |labelled| &labelled.places);
+        part.question.loss(h, 1, rows, gradient)
     }
 
     fn backward(&mut self, recording: &mut Recording, model: &mut Model) {
@@ -211,6 +219,27 @@ impl<Q: ClassQuestion> Objective for NodeObjective<Q> {
     ) -> Result<Vec<f64>> {
         part.question.nodes().iter().try_for_each(|&node| check_finite(h.row(node as usize)))?;
         Ok(part.question.measure(metrics, h))
+    }
+}
+
+/// The nodes with a loss.
+#[derive(Debug)]
+struct Labelled {
+    /// In ascending order.
+    nodes: Vec<u32>,
+    /// The place among them of each node of the question.
+    places: Vec<u32>,
+}
+
+impl Labelled {
+    /// If so few of all nodes have a loss that the others are better left out.
+    fn of(question: &[u32], num_nodes: usize) -> Option<Labelled> {
+        let mut nodes = question.to_vec();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let place = |node: &u32| nodes.binary_search(node).expect("it is one of them") as u32;
+        let places = question.iter().map(place).collect();
+        (2 * nodes.len() <= num_nodes).then_some(Labelled { nodes, places })
     }
 }
 

@@ -202,22 +202,17 @@ pub(crate) fn prepare(
     let nodes = held_out.nodes();
     let signal = model.signal_propagation(visible, sample.addresses.clone(), 0);
     let signal = signal.expect("a model whose message passing comes first");
-    let rows = signal.rows_of(&plan.panels, nodes.lists())?;
+    let rows = signal.rows_by(plan, nodes.lists())?;
     let features = features_of(model, sample).map(|source| Propagation { source, ..signal.clone() });
-    let features = features.map(|features| features.rows_of(&plan.panels, nodes.lists())).transpose()?;
+    let features = features.map(|features| features.rows_by(plan, nodes.lists())).transpose()?;
     drop(signal);
     held_out.prepared(nodes, rows, features, sample.addresses.as_deref())
 }
 
 impl Job<'_> {
     /// What a repeat on sampled pairs learns from.
-    pub(super) fn prepare_sampled(
-        &self,
-        dataset: &Dataset,
-        seed: u64,
-        observer: &mut dyn Observer,
-    ) -> Result<PreparedSplit> {
-        prepare(dataset, self.config, &self.build(seed)?, self.reporting, self.execution, observer)
+    pub(super) fn prepare_sampled(&self, seed: u64, observer: &mut dyn Observer) -> Result<PreparedSplit> {
+        prepare(self.dataset, self.config, &self.build(seed)?, self.reporting, self.execution, observer)
     }
 }
 

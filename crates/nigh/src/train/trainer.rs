@@ -8,6 +8,7 @@ use super::{Adam, Evaluation};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::models::{Model, Recording, View};
+use crate::propagation::KEPT_RECORDINGS;
 use crate::seeds::{Purpose, Seeds};
 use crate::tape::Weights;
 use crate::task::{Masking, Part, Parts};
@@ -47,9 +48,6 @@ struct MaskedParts<T> {
     last: Option<usize>,
 }
 
-/// Memory for what message passing gives all masked parts together.
-pub(crate) const KEPT_BYTES: usize = 512 << 20;
-
 impl<T> MaskedParts<T> {
     fn new(parts: Vec<Part<T>>, whole: Vec<Part<T>>) -> MaskedParts<T> {
         let recorded = parts.iter().map(|_| None).collect();
@@ -65,7 +63,7 @@ impl<T> MaskedParts<T> {
             None => model.record(&self.parts[part].view),
         };
         if let (Some(mut before), Some(last)) = (before, last) {
-            if before.constant_bytes() * self.parts.len() <= KEPT_BYTES {
+            if before.constant_bytes() * self.parts.len() <= KEPT_RECORDINGS {
                 recording.borrow_buffers(&mut before);
                 self.recorded[last] = Some(before);
             } else {

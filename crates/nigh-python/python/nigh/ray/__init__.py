@@ -12,7 +12,7 @@ are those of the program on one machine, bit by bit. A call that was interrupted
 
 from __future__ import annotations
 
-from ._calls import Options, embed, propagate, train
+from ._calls import Options, embed, predict, propagate, train
 from ._run import Result, Stage
 
-__all__ = ["Options", "Result", "Stage", "embed", "propagate", "train"]
+__all__ = ["Options", "Result", "Stage", "embed", "predict", "propagate", "train"]

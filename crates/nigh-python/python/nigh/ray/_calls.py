@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from .. import _nigh
 from .._errors import InputError, note
 from .._model import Model, load
-from ._graph import Prepared, cut, examined, from_edges, from_graph_file, is_graph_file, joined
-from ._propagation import Columns, joined_slices, named, propagated, written
+from ._graph import Prepared, cut, divided, examined, from_edges, from_graph_file, is_graph_file, joined
+from ._propagation import Columns, named, propagated, written
+from ._requests import answered, outputs, slice_of
 from ._run import Result, Run
 from ._storage import File, Folder, Storage
 from ._tasks import Task
@@ -38,7 +39,8 @@ class Options(TypedDict, total=False):
 
     ``slice_width`` : columns of a slice, 32. Narrower ones take less memory and more time per column, and occupy more workers.
 
-    ``format`` : of the parts: ``"parquet"`` with columns ``id, h0, h1, ...``, or ``"npy"`` with ids beside them.
+    ``format`` : of the parts: ``"parquet"`` with columns ``id, h0, h1, ...``, or ``"npy"`` with ids beside them; of scores ``"parquet"`` or
+    ``"csv"``.
 
     ``num_workers`` : how many tasks run at a time; by default as many as the cluster has CPUs for. 0 is this process, without Ray.
 
@@ -81,7 +83,7 @@ DEFAULTS: Options = {
 }  # fmt: skip
 #: Those that decide what is written. The others may differ when a run goes on.
 DECISIVE = ("source_column", "target_column", "weight", "mode", "shards", "slice_width", "format")
-CHOICES = {"mode": ("auto", "slices", "rows"), "format": ("parquet", "npy")}
+CHOICES = {"mode": ("auto", "slices", "rows"), "format": ("parquet", "npy", "csv")}
 RANGES = {"shards": (1, 1 << 12), "slice_width": (1, 1 << 16), "cpus_per_worker": (1, 1024), "max_retries": (0, 1000)}
 
 Path = str | os.PathLike[str]
@@ -136,7 +138,7 @@ def embed(
     Parameters
     ----------
     model : nigh.Model or path
-        A model whose message passing comes first, such as ``smp-linear``.
+        A model whose message passing comes first: the default for links, ``smp-linear`` and others that ``nigh models`` shows.
     source, out, **options
         Those of `propagate`.
     features : path or URL
@@ -144,6 +146,8 @@ def embed(
     """
     native = (model if isinstance(model, Model) else load(model))._native
     passing, content = json.loads(native.message_passing()), native.to_bytes()
+    if passing is None:
+        return _embed_compared(content, source, out, features, options)
     hops, storage, dim = passing["hops"], passing["storage"], passing["matrix"]["dim"]
     if features is None and (passing["features"] or {}).get("matrix") == "features":
         raise InputError(f"the model was trained with {passing['features']['dim']} features of each node; features=FILE has to give them")
@@ -155,7 +159,7 @@ def embed(
         graph, mode = call.graph(hops, storage, dim, one_file=features is not None)
         matrix = None
         if features is not None:
-            graph, matrix = call.read_features(graph, {"settings": None}, (stored,))
+            graph, matrix = call.read_features(graph, stored)
             graph = cut(call.run, graph, "-features") if mode == "rows" else graph
         if graph.num_nodes != passing["num_nodes"]:
             known = passing["num_nodes"]
@@ -170,20 +174,101 @@ def embed(
         return call.finish(parts, digest, graph, mode)
 
 
-def train(source: Path, out: Path, *, pairs_per_epoch: int, features: Path | None = None, **settings: Any) -> Result:
-    """Trains a model on sampled pairs, as ``nigh train --pairs-per-epoch`` does on one machine: ``model`` in `out` is its folder.
+def _embed_compared(content: bytes, source: Path, out: Path, features: Path | None, options: Options) -> Result:
+    """Vectors of a model that compares pairs: blocks of several hops side by side."""
+    with Call("embed", source, out, {"model": hashlib.sha256(content).hexdigest()}, options, features) as call:
+        if call.finished is not None:
+            return call.finished
+        asked = _Asked.of(call, content, ())
+        form, ranges = call.options["format"], divided(asked.num_nodes, call.options["shards"])
+        parts = [f"part-{number:05}.{form}" for number in range(len(ranges))]
+        outputs = tuple(name for part in parts for name in ((part, f"{part}.ids.txt") if form == "npy" else (part,)))
+        files = asked.answer("rows", {"do": "write-vectors", "rows": ranges}, outputs)[:: len(outputs) // len(parts)]
+        (done,) = call.run.stage("digest", [Task("digest", "rows", {"do": "digest-rows", "slices": 1}, files, ())])
+        return call.finish(list(files), done.facts["sha256"], asked.graph, asked.mode)
+
+
+def predict(
+    model: Model | Path, source: Path, pairs: Path, out: Path, *, features: Path | None = None, **options: Unpack[Options]
+) -> Result:  # fmt: skip
+    """The scores of pairs, as ``nigh predict --pairs`` gives them on one machine: ``scores.parquet`` or ``scores.csv`` in `out`.
+
+    Parameters
+    ----------
+    model, source, out, features, **options
+        Those of `embed`; the format is ``"parquet"`` or ``"csv"``.
+    pairs : path or URL
+        A file of pairs in any format that ``nigh predict`` reads. It has to fit a worker.
+
+    Returns
+    -------
+    Result
+        Its digest is that of the file.
+    """
+    native = (model if isinstance(model, Model) else load(model))._native
+    content = native.to_bytes()
+    settings = {"model": hashlib.sha256(content).hexdigest()}
+    with Call("predict", source, out, settings, options, features, pairs) as call:
+        if call.finished is not None:
+            return call.finished
+        asked = _Asked.of(call, content, tuple(examined(call.run, call.pair_urls, "pair-inputs")))
+        files = asked.answer("scores", {"do": "score-pairs"}, (f"scores.{call.options['format']}",))
+        digest = hashlib.sha256(call.files.local(files[0]).read_bytes()).hexdigest()
+        return call.finish(list(files), digest, asked.graph, asked.mode)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question to a model whose messages are passed by tasks."""
+
+    call: Call
+    graph: Prepared
+    mode: str
+    #: What tasks have to know of the question, and its files.
+    what: dict[str, Any]
+    given: tuple[File, ...]
+    #: The requests and all rows.
+    rows: list[File]
+    width: int
+    #: Of which there are vectors.
+    num_nodes: int
+
+    @staticmethod
+    def of(call: Call, content: bytes, pairs: tuple[File, ...]) -> _Asked:
+        """Finds out what is needed, and has it done."""
+        width = slice_of(call.options["slice_width"])
+        stored = call.store("work/model/model.zip", content)
+        graph, mode = call.graph(2, "float32", width, one_file=True)
+        assert graph.graph is not None
+        what = {"given": {"features": bool(call.features), "pairs": bool(pairs), "memory": call.memory}}
+        given = (stored, graph.graph, *call.features, *pairs)
+        task = Task("requests", "00000", {"do": "request-answers", **what}, given, outputs("work/requests/00000"))
+        (done,) = call.run.stage("requests", [task])
+        note(done.facts["notes"])
+        rows = answered(call.run, [done], mode, call.options["shards"], width)
+        return _Asked(call, graph, mode, what, given, rows, width, done.facts["num_nodes"])
+
+    def answer(self, stage: str, what: dict[str, Any], outputs: tuple[str, ...]) -> tuple[File, ...]:
+        """The files that the answer writes."""
+        task = Task(stage, "answer", {**what, **self.what, "width": self.width}, (*self.given, *self.rows), outputs)
+        (done,) = self.call.run.stage(stage, [task])
+        return done.files
+
+
+def train(source: Path, out: Path, *, pairs_per_epoch: int = 0, features: Path | None = None, **settings: Any) -> Result:
+    """Trains a model for links, as ``nigh train`` does on one machine: ``model`` in `out` is its folder.
 
     Parameters
     ----------
     source, out
         Those of `propagate`.
     pairs_per_epoch : int
-        Positive pairs of an epoch.
+        Positive pairs of an epoch; 0 for all. Models such as ``smp-linear`` need some.
     features : path or URL
         Features of the nodes in any format that the program reads. They have to fit a worker.
     **settings
-        The settings of `nigh.train`, such as ``model`` and ``epochs``, and `Options`. The model is one whose message passing comes first,
-        such as ``smp-linear``.
+        The settings of `nigh.train`, such as ``model`` and ``epochs``, and `Options`. The model is one whose message passing comes first:
+        the default for links, ``smp-linear`` and others that ``nigh models`` shows.
 
     Returns
     -------
@@ -196,32 +281,22 @@ def train(source: Path, out: Path, *, pairs_per_epoch: int, features: Path | Non
     with Call("train", source, out, json.loads(table), options, features) as call:
         if call.finished is not None:
             return call.finished
-        graph, mode = call.graph(2, "float32", call.options["slice_width"], one_file=True)
+        width = slice_of(call.options["slice_width"])
+        graph, mode = call.graph(2, "float32", width, one_file=True)
         assert graph.graph is not None
+        given, what = (graph.graph, *call.features), {"settings": json.loads(table), "features": bool(call.features)}
         tasks = [
             Task(
-                "pairs", f"{repeat:05}", {"do": "hold-out", "settings": json.loads(table), "repeat": repeat},
-                (graph.graph, *call.features), (f"work/pairs/{repeat:05}.nigh", f"work/pairs/{repeat:05}.pairs"),
+                "requests", f"{repeat:05}", {"do": "request-training", "repeat": repeat, **what}, given,
+                outputs(f"work/requests/{repeat:05}"),
             )
             for repeat in range(repeats)
         ]  # fmt: skip
-        prepared = call.run.stage("pairs", tasks)
-        matrix = None
-        if features is not None:
-            graph, matrix = call.read_features(graph, {"settings": json.loads(table)}, ())
-        assert graph.graph is not None
-        inputs, counts = [graph.graph], {"slices": 0, "features": 0}
-        for repeat, done in enumerate(prepared):
-            name = f"-{repeat}"
-            visible = from_graph_file(call.run, done.files[0], call.options["shards"], name)
-            visible = cut(call.run, visible, name) if mode == "rows" else visible
-            columns, of_features = call.passed(visible, mode, done.facts, matrix, name)
-            slices = joined_slices(call.run, columns, name)
-            of_nodes = [] if of_features is None else joined_slices(call.run, of_features, f"{name}-features")
-            counts = {"slices": len(slices), "features": len(of_nodes)}
-            inputs += [done.files[1], *slices, *of_nodes]
-        what = {"do": "train-model", **counts}
-        (done,) = call.run.stage("model", [Task("model", "model", what, tuple(inputs), ("work/model/model.zip",))])
+        asked = call.run.stage("requests", tasks)
+        note(asked[0].facts["notes"])
+        rows = answered(call.run, asked, mode, call.options["shards"], width)
+        what = {"do": "train-requested", "width": width, **what}
+        (done,) = call.run.stage("model", [Task("model", "model", what, (*given, *rows), ("work/model/model.zip",))])
         content = call.files.local(done.files[0]).read_bytes()
         return call.finish(call.save_model(content), hashlib.sha256(content).hexdigest(), graph, mode)
 
@@ -237,18 +312,23 @@ class Call:
     options: Options
     #: The user's file of features, if there is one.
     feature_file: Path | None = None
+    #: The user's file of pairs, if there is one.
+    pair_file: Path | None = None
 
     def __enter__(self) -> Call:
         self.options = _checked(self.options)
         given = self.options
+        of_numbers, form = self.command != "predict", given["format"]
+        if form == ("csv" if of_numbers else "npy"):
+            other = "npy" if of_numbers else "csv"
+            raise InputError(f"`format` is {form!r}, but {'vectors' if of_numbers else 'scores'} can be parquet or {other}")
         self.memory = None if given["memory"] is None else _nigh.memory_bytes(str(given["memory"]))
         cache = given["cache"]
         self.files = Storage(given["storage_options"] or {}, None if cache is None else os.path.abspath(cache))
         self.out = Folder.at(self.folder, self.files)
         self.urls = self.files.expand(os.fspath(self.source))
-        self.feature_urls = [] if self.feature_file is None else self.files.expand(os.fspath(self.feature_file))
-        if len(self.feature_urls) > 1:
-            raise InputError(f"{self.feature_file} has {len(self.feature_urls)} files; features are expected in one")
+        self.feature_urls = self._one_file(self.feature_file, "features")
+        self.pair_urls = self._one_file(self.pair_file, "pairs")
         self.features: list[File] = []
         self.lock = contextlib.ExitStack()
         self.lock.enter_context(self.out.locked())
@@ -258,6 +338,12 @@ class Call:
             self.lock.close()
             raise
         return self
+
+    def _one_file(self, file: Path | None, what: str) -> list[str]:
+        urls = [] if file is None else self.files.expand(os.fspath(file))
+        if len(urls) > 1:
+            raise InputError(f"{file} has {len(urls)} files; {what} are expected in one")
+        return urls
 
     def _start(self) -> None:
         given = self.options
@@ -281,7 +367,8 @@ class Call:
         """Makes the folder that of this run, or goes on with it."""
         decisive = {name: value for name, value in self.options.items() if name in DECISIVE}
         source, features = ([[url, self.files.mark(url)] for url in urls] for urls in (self.urls, self.feature_urls))
-        self.run.claim({"command": self.command, **self.settings, **decisive, "source": source, "features": features})
+        pairs = {"pairs": [[url, self.files.mark(url)] for url in self.pair_urls]} if self.pair_urls else {}
+        self.run.claim({"command": self.command, **self.settings, **decisive, "source": source, "features": features, **pairs})
         self.finished = self.run.found()
 
     def graph(self, hops: int, storage: str, dim: int, one_file: bool = False) -> tuple[Prepared, str]:
@@ -324,11 +411,11 @@ class Call:
             )
         return mode
 
-    def read_features(self, graph: Prepared, what: dict[str, Any], model: tuple[File, ...]) -> tuple[Prepared, File | None]:
+    def read_features(self, graph: Prepared, model: File) -> tuple[Prepared, File | None]:
         """The graph with all nodes that features name, and a row of features for each, if they are propagated."""
         assert graph.graph is not None
         task = Task(
-            "features", "features", {"do": "read-features", **what}, (graph.graph, *self.features, *model),
+            "features", "features", {"do": "read-features"}, (graph.graph, *self.features, model),
             ("graph-all-nodes.nigh", "work/features/features"),
         )  # fmt: skip
         (done,) = self.run.stage("features", [task])
@@ -404,4 +491,4 @@ def _check_range(name: str, value: int, least: int, most: int) -> None:
 
 
 #: By the name of the command.
-CALLS: dict[str, Callable[..., Result]] = {"propagate": propagate, "embed": embed, "train": train}
+CALLS: dict[str, Callable[..., Result]] = {"propagate": propagate, "embed": embed, "predict": predict, "train": train}

@@ -22,9 +22,9 @@ pub(crate) struct HopBlend {
 impl Encoder for HopBlend {
     fn encode(&self, scope: &mut Scope<'_>, input: Input) -> Var {
         let x = scope.dense(&input);
-        let x = scope
-            .tape
-            .push(HopBlocks::new(scope.operator.clone(), self.hops.clone(), self.shortest, scope.panel), &[x]);
+        let execution = scope.execution.clone();
+        let x =
+            scope.tape.push(HopBlocks::new(scope.operator.clone(), self.hops.clone(), self.shortest, execution), &[x]);
         let x = scope.select_targets(x);
         let count = self.hops.clone().count();
         let start = Init::Constant { value: 1.0 / count as f32 };

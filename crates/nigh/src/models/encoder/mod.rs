@@ -35,6 +35,7 @@ use crate::graph::{Graph, Operator};
 use crate::linalg::half::Storage;
 use crate::linalg::{Matrix, SparseMatrix};
 use crate::ops::add::Add;
+use crate::ops::convolution::Convolution;
 use crate::ops::drop_rows::DropRows;
 use crate::ops::dropout::{Dropout, Mask, ReluDropout};
 use crate::ops::layer_norm::LayerNorm;
@@ -43,6 +44,7 @@ use crate::ops::lookup::Lookup;
 use crate::ops::propagate::Propagate;
 use crate::ops::select_rows::SelectRows;
 use crate::ops::sparse::SparseProduct;
+use crate::propagation::Execution;
 use crate::seeds::Seeds;
 use crate::tape::{Init, InitScheme, Tape, Var, WeightAccess};
 use std::fmt::Debug;
@@ -215,8 +217,8 @@ pub struct Scope<'a> {
     pub classifies: bool,
     /// How many nodes the model knows by their ids: those of the largest graph that it was built for.
     pub num_ids: usize,
-    /// Columns that are propagated together where nothing is learnt before: as memory allows.
-    pub(crate) panel: usize,
+    /// How message passing keeps to its memory where nothing is learnt before, and who does it.
+    pub(crate) execution: Arc<Execution>,
     /// The nodes that are asked about, if others need no answer and rows of others are still here.
     pub(crate) asked: Option<Arc<[u32]>>,
 }
@@ -306,11 +308,19 @@ impl Scope<'_> {
                 let b = self.weight(&bias, [1, width], init.bias(fan_in));
                 self.tape.push(LinearMap::new(1), &[x, w, b])
             }
-            None => {
-                let x = self.product(input, &weight, width, init.weight([fan_in, width]));
-                let b = self.weight(&bias, [1, width], init.bias(fan_in));
-                self.tape.push(propagate, &[x, b])
-            }
+            None => match &input.pieces[..] {
+                [(_, Piece::Sparse(matrix, None))] => {
+                    let w = self.weight(&weight, [fan_in, width], init.weight([fan_in, width]));
+                    let b = self.weight(&bias, [1, width], init.bias(fan_in));
+                    let step = Convolution::new(matrix.clone(), self.operator.clone(), hops, storage);
+                    self.tape.push(step, &[w, b])
+                }
+                _ => {
+                    let x = self.product(input, &weight, width, init.weight([fan_in, width]));
+                    let b = self.weight(&bias, [1, width], init.bias(fan_in));
+                    self.tape.push(propagate, &[x, b])
+                }
+            },
         }
     }
 

@@ -9,6 +9,7 @@ use crate::models::heuristics::shared;
 use crate::models::{Model, View};
 use crate::names::named;
 use crate::propagation::Proximities;
+use crate::propagation::levels::{LevelSource, Levels};
 use crate::propagation::products::{HopProducts, PairEnds, hop_products};
 use crate::propagation::walks::{self, walk_products};
 use crate::seeds::{Purpose, Seeds};
@@ -202,9 +203,11 @@ fn walk_scalars(settings: &PairSettings, view: &View, seeds: Seeds, ends: &PairE
     let graph = view.operator.graph();
     let operator = Operator::walk(graph.clone());
     let stream = seeds.stream(Purpose::Signal, &[view.graph]);
-    let signal = (settings.signal, stream, &view.addresses[..], settings.signal_dim);
-    let HopProducts { pairs: products, squares } =
-        walk_products(&operator, settings.proximities, settings.longest_walk, signal, view.execution.columns(), ends);
+    let PairSettings { proximities, longest_walk, signal, signal_dim: dim } = *settings;
+    let factor = 1.0 / (dim as f32).sqrt();
+    let source = LevelSource::Signal { signal, stream, addresses: &view.addresses, dim, factor };
+    let levels = Levels { operator: &operator, ..view.levels(source) };
+    let HopProducts { pairs: products, squares } = walk_products(&levels, proximities, longest_walk, ends);
     let roots: Vec<f32> = ends.nodes.iter().map(|&node| graph.degree(node as usize).max(1) as f32).collect();
     let num_ends = 2.0 * graph.num_edges() as f32;
     columns.write(16, |pair, out| {
@@ -250,8 +253,8 @@ fn shared_neighbours(graph: &Graph, pairs: &[[u32; 2]], columns: Columns<'_>) {
 /// Cosines of `Ã^a X` and `Ã^b X`.
 fn similarities(view: &View, directions: &Directions<'_>, ends: &PairEnds, columns: Columns<'_>) {
     let fill = |columns, panel: &mut Matrix| directions.fill(columns, panel);
-    let shape = [directions.cols(), view.execution.columns()];
-    let found = hop_products(&view.operator, shape, fill, &SIMILARITIES, ends);
+    let source = LevelSource::Columns { width: directions.cols(), fill: &fill };
+    let found = hop_products(&view.levels(source), &SIMILARITIES, ends);
     let length = |place: u32, [a, b]: [usize; 2]| {
         let squares = found.squares.row(place as usize);
         (squares[a] * squares[b]).sqrt()

@@ -6,7 +6,7 @@ use super::pair_scalars::PairSource;
 use crate::error::Result;
 use crate::linalg::{Matrix, dot, for_row_blocks, normalize_rows};
 use crate::models::{Model, View};
-use crate::propagation::products::{for_levels, rows_at_hops};
+use crate::propagation::levels::LevelSource;
 use crate::propagation::{PanelFile, rows_at_a_time};
 use crate::seeds::Purpose;
 use crate::tape::WeightAccess;
@@ -22,12 +22,12 @@ const COLUMNS: usize = 64;
 /// `a` of the blocks `Ã^a E`. The last says in which part of a graph of large diameter a node is.
 const WALKS: [usize; 4] = [1, 2, 3, 8];
 
-/// Blocks `Ã^k X`, `k = 0..=2`, if there are features.
-const FEATURES: usize = 3;
+/// `k` of the blocks `Ã^k X`, if there are features.
+const HOPS_OF_FEATURES: [usize; 3] = [0, 1, 2];
 
 /// Where the blocks are, by kind: walks, features, `H`, and two of degrees.
 const FIRST_OF_FEATURES: usize = WALKS.len();
-const REPRESENTATION: usize = FIRST_OF_FEATURES + FEATURES;
+const REPRESENTATION: usize = FIRST_OF_FEATURES + HOPS_OF_FEATURES.len();
 const FIRST_OF_DEGREES: usize = REPRESENTATION + 1;
 const COUNT: usize = FIRST_OF_DEGREES + 2;
 
@@ -40,7 +40,7 @@ pub(in crate::models) fn declare(sources: &[PairSource], weights: &mut WeightAcc
 
 /// The width of a vector with all of its blocks, of nodes with this many features that are represented in so many columns.
 pub(crate) fn most_vectors_width(num_features: usize, representation: usize) -> usize {
-    COLUMNS * (WALKS.len() + 2) + FEATURES * num_features.min(COLUMNS) + representation
+    COLUMNS * (WALKS.len() + 2) + HOPS_OF_FEATURES.len() * num_features.min(COLUMNS) + representation
 }
 
 impl Model {
@@ -79,13 +79,14 @@ impl Model {
         take: &mut dyn FnMut(&Matrix) -> Result<()>,
     ) -> Result<()> {
         let weights = self.weights.get(BLOCKS).expect("declared with the sources of pairs").value.data();
-        let (n, panel) = (view.graph().num_nodes(), view.execution.columns());
-        let spilled = |first: usize, width: usize, hops: &[usize], fill: &dyn Fn(Range<usize>, &mut Matrix)| {
+        let n = view.graph().num_nodes();
+        let spilled = |first: usize, source: LevelSource<'_>, hops: &[usize]| {
             let wanted = hops.iter().enumerate().filter(|(at, _)| weights[first + at] > 0.0);
             let hops: Vec<usize> = wanted.map(|(_, hop)| *hop).collect();
+            let width = source.width();
             let mut file = PanelFile::create(folder, n, hops.len() * width)?;
             let mut written = Ok(());
-            for_levels(&view.operator, [width, panel], fill, hops.last().copied().unwrap_or(0), |columns, hop, x| {
+            view.levels(source).all(&hops, |columns, hop, x| {
                 if let (Some(at), true) = (hops.iter().position(|&of| of == hop), written.is_ok()) {
                     file.panel(at * width + columns.start..at * width + columns.end);
                     written = file.write(x);
@@ -97,14 +98,11 @@ impl Model {
         let signal = |addresses: &[u32], columns, e: &mut Matrix| {
             self.shape().signal.fill(stream, addresses, columns, 1.0, e);
         };
-        let walks = spilled(0, COLUMNS, &WALKS, &|columns, e| signal(&view.addresses, columns, e))?;
-        let mut files = vec![(0, walks)];
+        let mut files = vec![(0, spilled(0, self.walk_source(view), &WALKS)?)];
         if let Some(directions) = self.directions(&view.features) {
             let fill = |columns: Range<usize>, x: &mut Matrix| directions.fill(columns, x);
-            files.push((
-                FIRST_OF_FEATURES,
-                spilled(FIRST_OF_FEATURES, directions.cols().min(COLUMNS), &[0, 1, 2], &fill)?,
-            ));
+            let source = LevelSource::Columns { width: directions.cols().min(COLUMNS), fill: &fill };
+            files.push((FIRST_OF_FEATURES, spilled(FIRST_OF_FEATURES, source, &HOPS_OF_FEATURES)?));
         }
         let scale_of = |block: usize| weights[block].sqrt();
         let (mut rows, mut e) = (Matrix::default(), Matrix::default());
@@ -182,33 +180,36 @@ impl Model {
         wanted: impl Fn(usize) -> bool,
         mut take: impl FnMut(usize, Matrix),
     ) {
-        let (panel, all) = (view.execution.columns(), &view.addresses[..]);
-        let stream = self.seeds().stream(Purpose::Signal, &[view.graph]);
-        let signal = |addresses: &[u32], columns, e: &mut Matrix| {
-            self.shape().signal.fill(stream, addresses, columns, 1.0, e);
-        };
+        // Which blocks are wanted may depend on what is only known once the rows are there.
+        let is_recording = view.execution.is_recording();
         let of_kind = |blocks: Range<usize>, hops: &[usize]| -> (Vec<usize>, Vec<usize>) {
-            blocks.zip(hops).filter(|(block, _)| wanted(*block)).map(|(block, hop)| (block, *hop)).unzip()
+            let is_wanted = |block: usize| is_recording || wanted(block);
+            blocks.zip(hops).filter(|(block, _)| is_wanted(*block)).map(|(block, hop)| (block, *hop)).unzip()
         };
-        // Ã, which lets a walk stay: without that, neighbours in a graph without triangles have nothing in common.
         let (blocks, hops) = of_kind(0..WALKS.len(), &WALKS);
-        let fill = |columns, e: &mut Matrix| signal(all, columns, e);
-        let walks = rows_at_hops(&view.operator, [COLUMNS, panel], fill, &hops, nodes);
+        let walks = view.levels(self.walk_source(view)).rows(&hops, Some(nodes));
         blocks.into_iter().zip(walks).for_each(|(block, rows)| take(block, unit_rows(&rows)));
         if let Some(directions) = self.directions(&view.features) {
-            let (blocks, hops) = of_kind(FIRST_OF_FEATURES..REPRESENTATION, &[0, 1, 2]);
-            let fill = |columns, x: &mut Matrix| directions.fill(columns, x);
-            let width = directions.cols().min(COLUMNS);
-            let features = rows_at_hops(&view.operator, [width, panel], fill, &hops, nodes);
+            let (blocks, hops) = of_kind(FIRST_OF_FEATURES..REPRESENTATION, &HOPS_OF_FEATURES);
+            let fill = |columns: Range<usize>, x: &mut Matrix| directions.fill(columns, x);
+            let source = LevelSource::Columns { width: directions.cols().min(COLUMNS), fill: &fill };
+            let features = view.levels(source).rows(&hops, Some(nodes));
             blocks.into_iter().zip(features).for_each(|(block, rows)| take(block, unit_rows(&rows)));
         }
         if h.cols() > 0 && wanted(REPRESENTATION) {
             take(REPRESENTATION, unit_rows(&h.permute_rows(nodes)));
         }
-        let own: Vec<u32> = nodes.iter().map(|&node| all[node as usize]).collect();
-        let mut directions = Matrix::default();
-        signal(&own, COLUMNS..2 * COLUMNS - 1, &mut directions);
+        let own: Vec<u32> = nodes.iter().map(|&node| view.addresses[node as usize]).collect();
+        let (stream, mut directions) = (self.seeds().stream(Purpose::Signal, &[view.graph]), Matrix::default());
+        self.shape().signal.fill(stream, &own, COLUMNS..2 * COLUMNS - 1, 1.0, &mut directions);
         degree_blocks(view, nodes, &unit_rows(&directions), wanted, take);
+    }
+
+    /// `E` of the blocks of walks: those of Ã, which lets a walk stay. Without that, neighbours in a graph without triangles have nothing in
+    /// common.
+    fn walk_source<'a>(&self, view: &'a View) -> LevelSource<'a> {
+        let (signal, stream) = (self.shape().signal, self.seeds().stream(Purpose::Signal, &[view.graph]));
+        LevelSource::Signal { signal, stream, addresses: &view.addresses, dim: COLUMNS, factor: 1.0 }
     }
 }
 

@@ -1,7 +1,9 @@
 //! What it takes to compare many pairs over one graph, and how that is done within a limit.
 
 use super::whole::BLOCK_OF_NODES;
-use super::{BUFFERS, CostEstimate, ExecutionMode, Footprint, PANELS, PartSize, Workload, part, total};
+use super::{
+    BUFFERS, CostEstimate, ExecutionMode, Footprint, KEPT_RECORDINGS, PANELS, PartSize, Workload, part, total,
+};
 use crate::memory::Memory;
 use crate::propagation::products::{GROUP, PANEL};
 
@@ -98,7 +100,7 @@ impl Workload {
             (batch, _) => (batch * (1 + pairs.negatives_per_positive)).min(fold_pairs),
         };
         let of_step = || part("steps of pairs", footprint.head_bytes(step, evaluated) + 48 * step + 4 * n);
-        let kept_folds = if 4 * n * kept * folds <= crate::train::KEPT_BYTES { folds } else { folds.min(1) };
+        let kept_folds = if 4 * n * kept * folds <= KEPT_RECORDINGS { folds } else { folds.min(1) };
         let trained = if folds > 0 { kept * kept_folds + values + gradients } else { 0 };
         let evaluations = views - folds;
         let rows = |columns: usize| part("representations", 4 * n * columns);
