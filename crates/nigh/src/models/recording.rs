@@ -419,8 +419,9 @@ mod tests {
         const NODES: usize = 3000;
         let edges: Vec<[u32; 2]> = (0..9000).map(|at| [at * 7 % 2917, at * 31 % 2999]).collect();
         let graph = Graph::from_edges(NODES, &edges).unwrap().0;
-        let row =
-            |node: u32| (0..400).filter(move |column| (node * 37 + column * 101) % 97 == 0).map(|column| (column, 0.5));
+        let row = |node: u32| {
+            (0..400).filter(move |column| (node * 37 + column * 101).is_multiple_of(97)).map(|column| (column, 0.5))
+        };
         let sparse: Vec<Vec<(u32, f32)>> = (0..NODES as u32).map(|node| row(node).collect()).collect();
         let wide = Features::Sparse(SparseMatrix::from_rows(&sparse, 400).into());
         let narrow = Features::from_matrix(Matrix::from_fn(NODES, 9, |i, c| ((i * 7 + c * 3) % 5) as f32 - 1.5));
