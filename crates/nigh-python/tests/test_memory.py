@@ -32,7 +32,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def test_what_a_run_takes_is_told_before_it_is_started(graph_file: Path) -> None:
-    sampled = {"model": "smp-linear", "pairs_per_epoch": 20_480, "epochs": 30}
+    sampled: dict[str, Any] = {"model": "smp-linear", "pairs_per_epoch": 20_480, "epochs": 30}
     found = nigh.estimate(nodes=50_000_000, edges=1_000_000_000, memory="8GiB", **sampled)
     assert found.plan == "out-of-core" and found.seconds > 1
     assert sum(found.parts.values()) == found["propagation"]["memory_bytes"] <= 8 << 30
@@ -51,7 +51,7 @@ def test_what_a_run_takes_is_told_before_it_is_started(graph_file: Path) -> None
     with pytest.raises(nigh.InputError, match="`nodes` and `edges`"):
         nigh.estimate(nodes=5)
     with pytest.raises(TypeError, match="`hops`"):
-        nigh.estimate(graph, hops=1.5)  # type: ignore[arg-type]
+        nigh.estimate(graph, hops=1.5)
     with pytest.raises(TypeError, match="`memory` is 1.5"):
         nigh.estimate(graph, memory=1.5)  # type: ignore[arg-type]
 
@@ -95,8 +95,8 @@ def test_answers_within_a_limit_are_those_without(model: str, graph_file: Path) 
         assert np.array_equal(trained.embed().vectors, trained.embed(memory=memory).vectors)
         assert trained.evaluate(memory=memory) == trained.evaluate()
     if model == "smp-proximity":
-        probabilities = [trained.predict_proba(pairs=pairs, prior=0.1, memory=memory) for memory in (None, "1GiB")]
-        assert np.array_equal(*probabilities)
+        free, limited = (trained.predict_proba(pairs=pairs, prior=0.1, memory=memory) for memory in (None, "1GiB"))
+        assert np.array_equal(free, limited)
     for answer in (lambda: trained.predict(pairs=pairs, memory="1MiB"), lambda: trained.embed(memory="1MiB")):
         with pytest.raises(nigh.InputError, match="this run takes .* at least"):
             answer()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import _inputs, _nigh
@@ -33,6 +33,9 @@ class Table:
 
     def __getitem__(self, row: int) -> dict[str, Any]:
         return self.rows[row]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
 
     def _cells(self) -> list[list[str]]:
         return [[_cell(row.get(name)) for name in self._shown] for row in self.rows]
