@@ -188,7 +188,7 @@ def main():
         mib = lambda count: f"{count / 2**20:.0f} MiB"
         shown = re.sub(r"\{(\w+)\}", r"\1", settings)
         print(f"{name:8}{command:11}{limit or '-':9}{plan:12}{mib(bytes_):>10}{mib(peak):>10}{ratio:7.2f}  {shown}", flush=True)
-        rows.append({"setting": setting, "nodes": nodes, "edges": edges, "plan": plan, "estimate": bytes_, "peak": peak})
+        rows.append({"setting": setting, "nodes": nodes, "edges": edges, "way": plan, "estimate": bytes_, "peak": peak})
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
     result = {"date": str(datetime.date.today()), "version": commit, "machine": machine, "settings": rows}
