@@ -111,7 +111,12 @@ fn answers_go_by_the_numbers_of_nodes_in_the_data_whatever_their_order() {
     let found = of_other.classes(&[4usize, 2, 8].map(|node| places[node])).unwrap().probabilities;
     assert!(expected.data().iter().zip(found.data()).all(|(a, b)| close(*a, *b)));
     let mut classes = Vec::new();
-    session.for_each_classes(11, |some| Ok(classes.push(some))).unwrap();
+    session
+        .for_each_classes(11, |some| {
+            classes.push(some);
+            Ok(())
+        })
+        .unwrap();
     for (row, node) in [4usize, 2, 8].into_iter().enumerate() {
         let of_node = &classes[node / 11].probabilities.row(node % 11);
         let (sum, best) = (of_node.iter().sum::<f32>(), of_node.iter().copied().fold(0.0, f32::max));

@@ -226,7 +226,7 @@ pub(super) fn read_npz<S>(path: &Path, weight: &WeightColumn) -> Result<EdgeFile
 /// The sparse matrix whose arrays have names that start so.
 fn npz_sparse(archive: &mut NpzArchive, starts: &[&str]) -> Result<Option<SparseEntries>> {
     let start = starts.iter().find(|start| scipy::holds_csr(archive, start));
-    Ok(start.map(|start| scipy::read_csr(archive, start)).transpose()?)
+    start.map(|start| scipy::read_csr(archive, start)).transpose()
 }
 
 /// The sparse features of a benchmark's archive.

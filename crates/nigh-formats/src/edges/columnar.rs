@@ -48,7 +48,7 @@ pub(super) fn read<S: EdgeSink>(
         let mut read = read.into_iter().map(ColumnValues::with_whole_numbers);
         let mut next = || read.next().expect("a column for each that was wanted");
         match (next(), next()) {
-            (ColumnValues::Integers(source), ColumnValues::Integers(target)) if names.len() == 0 => {
+            (ColumnValues::Integers(source), ColumnValues::Integers(target)) if names.is_empty() => {
                 integers.extend(source.into_iter().zip(target).map(|(source, target)| [source, target]));
             }
             (source, target) => {

@@ -50,7 +50,7 @@ pub(super) fn unpack(
 }
 
 /// The members that are needed. If one would leave the folder, none is extracted.
-fn choose<'k>(zip: &ZipArchive<BufReader<std::fs::File>>, known: Published) -> Result<Vec<Member>> {
+fn choose(zip: &ZipArchive<BufReader<std::fs::File>>, known: Published) -> Result<Vec<Member>> {
     let mut members: Vec<Member> = Vec::new();
     for index in 0..zip.len() {
         let name = match zip.name_for_index(index) {

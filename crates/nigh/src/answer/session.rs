@@ -356,7 +356,12 @@ mod tests {
                     (estimate.way, estimate.panel_width) = (way, width);
                     seen.push((matches!(dataset.samples[0].features, Features::Sparse(_)), maps_first(&session)));
                     let mut rows = Vec::new();
-                    session.for_each_vectors(|some| Ok(rows.extend_from_slice(some.data()))).unwrap();
+                    session
+                        .for_each_vectors(|some| {
+                            rows.extend_from_slice(some.data());
+                            Ok(())
+                        })
+                        .unwrap();
                     assert!(rows == expected.data(), "{columns} features, {model}, {way:?}");
                 }
             }

@@ -1,5 +1,7 @@
-//! 4. The framework equation: `H = F_output([F_GNN(A, E), F_GNN'(A, F)])`. A model is branches and a head; a family of models is a file
-//! or folder here, and nothing elsewhere depends on the name or the kind of a model.
+//! 4. The framework equation: `H = F_output([F_GNN(A, E), F_GNN'(A, F)])`.
+//!
+//! A model is branches and a head. A family of models is a file or folder here, and nothing elsewhere depends on the name or the
+//! kind of a model.
 
 mod architecture;
 mod branches;
@@ -256,7 +258,11 @@ impl Architecture {
         let mut branches = |ask: Ask<'_>| {
             let is_taken = self.head == Head::Gated && self.branches.iter().any(|branch| ask.takes(branch));
             let access = WeightAccess::Declare(&mut weights);
-            is_taken.then(|| record(self, shape, Seeds::new(0), access, &view, ask).footprint()).unwrap_or_default()
+            if is_taken {
+                record(self, shape, Seeds::new(0), access, &view, ask).footprint()
+            } else {
+                Default::default()
+            }
         };
         let [agreement, classes] = [Ask::Agreement, Ask::Classes(&[])].map(&mut branches);
         let head = head.map_or([0; 2], |head| head.footprint());

@@ -92,7 +92,7 @@ impl Resolved {
         let separation = architecture.separation();
         let of_settings = match separation {
             Separation::Rows { .. } => self.against_links(data).or_else(|| self.against_rows(data, architecture)),
-            Separation::Pairs => self.against_links(data).or_else(|| match self.mask_training_pairs {
+            Separation::Pairs => self.against_links(data).or(match self.mask_training_pairs {
                 Masking::Folds => None,
                 Masking::Batch | Masking::None => Some("mask-training-pairs is not folds"),
             }),

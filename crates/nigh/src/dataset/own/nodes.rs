@@ -180,7 +180,7 @@ impl Nodes {
         drop(lookups);
         self.notes.extend(respelled);
         for ((ids, found), added) in self.ids.iter_mut().zip(&mut found).zip(added) {
-            if added.len() > 0 {
+            if !added.is_empty() {
                 // In ascending order as well, so that the order of rows is of no consequence.
                 let (added, order) = ascending(added.into_names());
                 if let Some(order) = order {
