@@ -2,7 +2,7 @@
 //!
 //! An entry of `E` is a function of its node and its column, and no hop mixes columns: a panel of columns needs no other. Two
 //! panels are in memory at a time, the edges are in memory or pass by from the graph file, and the result leaves row by row. A row is
-//! summed in the order of its neighbours whatever the panel, so the bits are those of `Ã^K X` in one piece. [`cost`] says what a
+//! summed in the order of its neighbours whatever the panel, so the bits are those of `Ã^K X` in one piece. [`CostEstimate`] says what a
 //! request takes.
 
 pub(crate) mod cost;
