@@ -6,7 +6,7 @@ use crate::ids::Ids;
 use crate::matrix_market::SparseEntries;
 use std::path::Path;
 
-/// The graph whose adjacency matrix this is. Ones are no weights, and a zero is no edge.
+/// The graph whose adjacency matrix this is. A one is not a weight, and a zero is not an edge.
 pub(super) fn adjacency(path: &Path, matrix: SparseEntries, weight: &WeightColumn) -> Result<EdgeList> {
     let (rows, cols) = (matrix.rows, matrix.cols);
     if rows != cols {

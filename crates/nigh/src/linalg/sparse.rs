@@ -106,7 +106,7 @@ impl SparseMatrix {
 }
 
 impl Compressed {
-    /// Without the indices that are not among these, which are counted anew in their order. All are below `end`.
+    /// The entries with these indices alone, renumbered in their order. All are below `end`.
     pub(crate) fn only_indices(&self, kept: &[u32], end: usize) -> Compressed {
         const LEFT_OUT: u32 = u32::MAX;
         let mut numbers = vec![LEFT_OUT; end];

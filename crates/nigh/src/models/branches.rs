@@ -47,7 +47,7 @@ pub fn ids() -> Sources {
     Sources(vec![Source::OneHot])
 }
 
-/// Sources that wait for their encoder.
+/// Sources without an encoder so far.
 #[derive(Debug, Clone)]
 pub struct Sources(Vec<Source>);
 

@@ -240,7 +240,7 @@ impl Workload {
         memory.retain(|part| part.bytes > 0);
         let waiting = if panel_width < self.signal_dim { self.signal_dim } else { 0 };
         let mut disk = vec![
-            part("panels that wait", 4 * self.num_nodes * waiting),
+            part("spilled panels", 4 * self.num_nodes * waiting),
             part("propagated features", 4 * self.num_nodes * self.feature_columns),
         ];
         disk.retain(|part| part.bytes > 0);
@@ -306,7 +306,7 @@ impl Workload {
         let mut memory: Vec<PartSize> = most.into_iter().chain(kept).collect();
         memory.retain(|part| part.bytes > 0);
         let mut disk = vec![
-            part("panels that wait", if panel < widest { 4 * self.num_nodes * widest } else { 0 }),
+            part("spilled panels", if panel < widest { 4 * self.num_nodes * widest } else { 0 }),
             part("graph without held-out edges", if stays_on_disk { csr } else { 0 }),
         ];
         disk.retain(|part| part.bytes > 0);
@@ -447,7 +447,7 @@ mod tests {
         let bytes = |part: &str| found.memory.iter().find(|found| found.part == part).map(|part| part.bytes);
         assert_eq!(bytes("panels of Ã^K E"), Some(2 * 50_000_000 * 16 * 4));
         assert_eq!(bytes("edges (CSR)"), Some(STREAMED + 8_400_000_008 / 2048));
-        assert_eq!(found.disk, [PartSize { part: "panels that wait", bytes: 50_000_000 * 32 * 4 }]);
+        assert_eq!(found.disk, [PartSize { part: "spilled panels", bytes: 50_000_000 * 32 * 4 }]);
         assert_eq!(billion().csr_bytes(), 8_400_000_008);
         let measured = measure_hop(16).unwrap();
         assert!(measured > 0.0 && measured.fract() != 0.0 && measured < 1e3, "{measured}");
@@ -487,7 +487,7 @@ mod tests {
         assert_eq!(bytes(&found.memory, "representations"), 4 * n * 32);
         assert_eq!(bytes(&found.memory, "features"), 4 * 100 * n);
         assert_eq!(bytes(&found.memory, "edges (CSR)"), csr, "a graph in memory stays there");
-        assert_eq!(found.disk, [PartSize { part: "panels that wait", bytes: 4 * n * 100 }]);
+        assert_eq!(found.disk, [PartSize { part: "spilled panels", bytes: 4 * n * 100 }]);
         let stored =
             Workload { stored: true, ..workload }.sampled_estimate(&sampled, ExecutionMode::OutOfCore, 8, true);
         assert_eq!(bytes(&stored.memory, "edges (CSR)"), 0, "one in a file is not needed any more");

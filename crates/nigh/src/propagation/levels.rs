@@ -44,7 +44,7 @@ pub(crate) enum LevelsBy {
     /// This process, when they are asked for.
     #[default]
     Panels,
-    /// Nobody: what is asked for is written down, and there are no rows.
+    /// Nobody: requests are recorded, and no rows are computed.
     Requests(Arc<RequestRecorder>),
     /// Tasks that have ended.
     Files(Arc<LevelFiles>),

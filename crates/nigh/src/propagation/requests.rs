@@ -505,7 +505,7 @@ fn missing_rows() -> Error {
 }
 
 impl Propagation {
-    /// The rows of these nodes alone, which ascend in each of some lists, from whoever computes them.
+    /// The rows of these nodes alone, which ascend in each of some lists, from the executor.
     pub(crate) fn rows_by<const L: usize>(&self, execution: &Execution, nodes: [&[u32]; L]) -> Result<[Matrix; L]> {
         match &execution.levels_by {
             LevelsBy::Panels => self.rows_of(&execution.panels, nodes),

@@ -27,7 +27,7 @@ pub(super) fn read(graph: &Path, features: &PathBuf, model: &Path, whole: &Path,
     let num_features = sample.features.count();
     if architecture.uses(Source::Features) {
         if architecture.maps_first(&sample.graph, &sample.features).is_some() {
-            return Err(Error::file(features, format!("{num_features} features: {TOO_WIDE}")));
+            return Err(Error::file(features, format!("{num_features} columns: {TOO_WIDE}")));
         }
         let source = match &sample.features {
             Features::Constant(_) => None,
@@ -40,5 +40,5 @@ pub(super) fn read(graph: &Path, features: &PathBuf, model: &Path, whole: &Path,
 }
 
 /// Why features can't be propagated by columns.
-const TOO_WIDE: &str = "so many, of which most are zero, are multiplied by weights before messages pass, and not propagated \
-     themselves; nigh on one machine does that, or features of fewer columns";
+const TOO_WIDE: &str = "sparse features this wide are projected before message passing, which tasks do not do. Train on one machine, \
+     or use features with fewer columns";

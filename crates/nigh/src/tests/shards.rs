@@ -331,7 +331,7 @@ fn features_are_propagated_in_the_order_of_nodes() {
     train("smp-linear");
     let wide: ShardTask = serde_json::from_value(task()).unwrap();
     let problem = wide.run(&inputs, &outputs).unwrap_err().to_string();
-    assert!(problem.contains("600 features: so many, of which most are zero"), "{problem}");
+    assert!(problem.contains("600 columns: sparse features this wide"), "{problem}");
     let narrow = json!({ "do": "propagate-slice", "source": json!({ "matrix": "features", "dim": 3 }), "hops": hops, "columns": [0, 1] });
     let narrow: ShardTask = serde_json::from_value(narrow).unwrap();
     let problem = narrow.run(&[path("all.nigh"), path("features")], &[path("unused")]).unwrap_err().to_string();
