@@ -146,7 +146,7 @@ fn classes_of_a_large_graph_keep_to_their_memory() {
         .write("labels.csv", (0..3_000).map(|at| format!("{},{}\n", 190 * at, ["x", "y"][at % 2])).collect::<String>());
     let settings = "--labels labels.csv --task node-classification --model smp-linear --epochs 2 --repeats 1";
     folder.nigh(&format!("train graph.nigh {settings} -q --out model")).ok();
-    let limits = [(735_000_000.0, "in memory"), (430_000_000.0, "out of core"), (265_000_000.0, "16 columns")];
+    let limits = [(735_000_000.0, "in memory"), (390_000_000.0, "out of core"), (240_000_000.0, "16 columns")];
     let found = same_within(&folder, "predict model graph.nigh --out a.csv", &limits, |_| folder.read("a.csv"));
     folder.nigh("predict model graph.nigh -q --out b.csv").ok();
     assert!(found == folder.read("b.csv"), "as without a limit");
