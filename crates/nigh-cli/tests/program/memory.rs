@@ -150,7 +150,7 @@ fn classes_of_a_large_graph_keep_to_their_memory() {
     let found = same_within(&folder, "predict model graph.nigh --out a.csv", &limits, |_| folder.read("a.csv"));
     folder.nigh("predict model graph.nigh -q --out b.csv").ok();
     assert!(found == folder.read("b.csv"), "as without a limit");
-    folder.refuses("predict model graph.nigh --out c.csv --memory 130MB", 2, &["this run takes"]);
+    folder.refuses("predict model graph.nigh --out c.csv --memory 110MB", 2, &["this run takes"]);
 }
 
 #[test]
