@@ -358,7 +358,7 @@ def embedding(source, target):
     graph = _nigh.Graph.from_columns({"source": source, "target": target}, 1)
     settings = {"task": "link-prediction", "model": "smp-linear", "epochs": 1, "repeats": 1}
     model, _ = _nigh.train(graph, settings, None, False, 1)
-    return model.embed(graph, 1)[0]
+    return model.embed(graph, None, 1)[0]
 
 
 def ring(start):
