@@ -188,8 +188,8 @@ impl Certification {
         let workload = Workload { id_bytes, ..Workload::of_graph(graph, columns, self.hops) };
         let estimate = workload.certification(self.pairs, pair_bytes.max(bound_bytes), memory);
         let remedy = match graph.is_stored() {
-            true => "fewer pairs have fewer rows",
-            false => "a graph file lets edges stay on disk, and fewer pairs have fewer rows",
+            true => "compare fewer pairs",
+            false => "write a graph file, whose edges can stay on disk, or compare fewer pairs",
         };
         let estimate = estimate.map_err(|least| memory.unwrap_or(least).too_little(least, remedy))?;
         // Where panels have been, there is room for rows.

@@ -341,13 +341,9 @@ impl Workload {
     /// What makes a run take less memory.
     pub fn remedy(&self) -> &'static str {
         match (self.stored, self.storage) {
-            (true, Storage::Single) => {
-                "hop storage float16 halves the panels, and fewer pairs or epochs have fewer rows"
-            }
-            (true, Storage::Half) => "fewer pairs or epochs have fewer rows, and a smaller signal-dim shorter ones",
-            (false, _) => {
-                "a graph file (`nigh data convert`) lets edges stay on disk, and hop storage float16 halves the panels"
-            }
+            (true, Storage::Single) => "reduce pairs-per-epoch or epochs, or set hop-storage to float16",
+            (true, Storage::Half) => "reduce pairs-per-epoch, epochs or signal-dim",
+            (false, _) => "write a graph file, whose edges can stay on disk, or set hop-storage to float16",
         }
     }
 

@@ -38,7 +38,7 @@ pub struct PanelPlan {
     pub width: usize,
     /// Whether the edges of a graph file are read from it in every hop, and not into memory before the first.
     pub reads_edges: bool,
-    /// Where panels wait for each other, in a file without a name.
+    /// The folder of the anonymous temporary file to which panels are spilled.
     pub folder: PathBuf,
     /// Who is told how much is done.
     pub progress: PanelProgress,
@@ -183,7 +183,7 @@ impl Propagation {
         found
     }
 
-    /// All rows of `Ã^K X` in a file without a name, from which any of them can be read.
+    /// All rows of `Ã^K X` in an anonymous temporary file, from which any of them can be read.
     pub(crate) fn in_file(&self, plan: &PanelPlan) -> Result<PanelFile> {
         let mut kept = PanelFile::create(&plan.folder, self.num_nodes(), self.cols())?;
         if let Some(scale) = self.scale() {

@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A matrix in a file without a name, as panels of its columns: each of them row by row.
+/// A matrix in an anonymous temporary file, as panels of its columns, each of them row by row.
 #[derive(Debug)]
 pub(crate) struct PanelFile {
     file: File,
