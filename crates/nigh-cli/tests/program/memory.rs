@@ -106,7 +106,11 @@ fn a_training_on_sampled_pairs_keeps_to_its_memory_and_learns_the_same() {
     };
     assert!(under(500_000_000, 550_000_000), "it takes more than 1.1 times its limit");
     assert!(!under(900_000_000, 550_000_000), "the system refuses what is beyond it");
-    folder.refuses(&format!("{train} --memory 300MB"), 2, &["`memory` is", "at least", "float16", "reduce pairs-per-epoch"]);
+    folder.refuses(
+        &format!("{train} --memory 300MB"),
+        2,
+        &["`memory` is", "at least", "float16", "reduce pairs-per-epoch"],
+    );
     folder.refuses(
         "train graph.nigh --model smp-linear --memory 300MB",
         2,
