@@ -312,7 +312,7 @@ fn what_a_run_takes_is_told_before_it_is_started() {
 #[test]
 fn a_training_that_would_not_fit_is_refused_with_what_it_takes() {
     let folder = TestFolder::with(&[("edges.txt", graphs::edges())]);
-    folder.refuses("train edges.txt --memory 1MiB", 2, &["this run takes"]);
+    folder.refuses("train edges.txt --memory 1MiB", 2, &["this run takes", "at least", "graph file", "hop-storage"]);
     folder.refuses("train edges.txt --memory lots", 2, &["such as 8GiB"]);
     let result =
         folder.nigh("train edges.txt --memory 1GiB --model smp-linear --epochs 5 --repeats 1 --json -q").json();
